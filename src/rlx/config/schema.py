@@ -1,0 +1,345 @@
+"""What an experiment is: the typed, strict config with a default for everything that has a sensible one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a config key; a note (`is_error` false) does not stop the run."""
+
+    key: str
+    message: str
+    hint: str | None = None
+    is_error: bool = True
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Schedule(Section):
+    """A value that moves from the first number to the second over the run."""
+
+    linear: tuple[float, float] | None = None
+    cosine: tuple[float, float] | None = None
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> Schedule:
+        if (self.linear is None) == (self.cosine is None):
+            raise ValueError("a schedule is `{linear: [from, to]}` or `{cosine: [from, to]}`")
+        return self
+
+    def at(self, remaining: float) -> float:
+        """Return the value when the share `remaining` (1 → 0) of the run is left."""
+        start, end = self.linear or self.cosine or (0.0, 0.0)
+        weight = remaining if self.linear else (1 + math.cos(math.pi * (1 - remaining))) / 2
+        return end + (start - end) * weight
+
+
+def _rate_kind(value: object) -> str:
+    return "schedule" if isinstance(value, (dict, Schedule)) else "number"
+
+
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[
+    Annotated[Positive, Tag("number")] | Annotated[Schedule, Tag("schedule")],
+    Discriminator(_rate_kind),
+]
+
+
+class Wrapper(Section):
+    """A wrapper by name (see `rlx docs envs`) or `file.py:Class`, and its arguments."""
+
+    name: str
+    kwargs: dict[str, Any] = {}
+
+
+class Normalize(Section):
+    """Running normalisation; the statistics travel with every checkpoint."""
+
+    obs: bool = False
+    reward: bool = False
+    clip: Positive = 10.0
+
+
+class Env(Section):
+    """The training environment: id, `module:Class`, or `path/file.py:Class`."""
+
+    id: str
+    kwargs: dict[str, Any] = {}
+    wrappers: tuple[Wrapper, ...] = ()
+    num_envs: Count | None = None
+    vectorization: Literal["auto", "sync", "async"] = "auto"
+    normalize: Normalize = Normalize()
+
+    @field_validator("wrappers", mode="before")
+    @classmethod
+    def _short_forms(cls, value: object) -> object:
+        return [_wrapper(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _wrapper(item: object) -> object:
+    """Read `flatten`, `{frame_stack: {size: 4}}` and `{name: …, kwargs: …}` alike."""
+    if isinstance(item, str):
+        return {"name": item}
+    if isinstance(item, dict) and len(item) == 1 and "name" not in item:
+        ((name, kwargs),) = item.items()
+        return {"name": name, "kwargs": kwargs or {}}
+    return item
+
+
+class Algo(Section):
+    """What every algorithm has."""
+
+    name: str
+    total_timesteps: Count = 100_000
+    learning_rate: Rate = 3e-4
+    gamma: Share = 0.99
+
+
+class OnPolicy(Algo):
+    rollout_steps: Count = 256
+    gae_lambda: Share = 0.95
+    entropy_coef: Annotated[float, Field(ge=0)] = 0.0
+    value_coef: Annotated[float, Field(ge=0)] = 0.5
+    max_grad_norm: Positive = 0.5
+    use_sde: bool = False
+
+
+class Ppo(OnPolicy):
+    name: Literal["ppo"]
+    batch_size: Count = 64
+    update_epochs: Count = 10
+    clip_range: Rate = 0.2
+    clip_range_value: Positive | None = None
+    normalize_advantage: bool = True
+    target_kl: Positive | None = None
+
+
+class RecurrentPpo(Ppo):
+    name: Literal["recurrent_ppo"]  # type: ignore[assignment]
+    rollout_steps: Count = 128
+    batch_size: Count = 128
+    lstm_size: Count = 256
+
+
+class MaskablePpo(Ppo):
+    name: Literal["maskable_ppo"]  # type: ignore[assignment]
+    use_sde: Literal[False] = False
+
+
+class A2c(OnPolicy):
+    name: Literal["a2c"]
+    learning_rate: Rate = 7e-4
+    rollout_steps: Count = 5
+    gae_lambda: Share = 1.0
+    normalize_advantage: bool = False
+    rms_prop: bool = True
+
+
+class Trpo(OnPolicy):
+    name: Literal["trpo"]
+    learning_rate: Rate = 1e-3
+    batch_size: Count = 128
+    critic_updates: Count = 10
+    target_kl: Positive = 0.01
+    cg_max_steps: Count = 15
+    cg_damping: Positive = 0.1
+    normalize_advantage: bool = True
+
+
+class OffPolicy(Algo):
+    batch_size: Count = 256
+    buffer_size: Count = 1_000_000
+    learning_starts: Annotated[int, Field(ge=0)] = 100
+    train_every: Count = 1
+    gradient_steps: Annotated[int, Field(ge=-1)] = 1
+    tau: Annotated[float, Field(gt=0, le=1)] = 0.005
+
+
+class Dqn(OffPolicy):
+    name: Literal["dqn"]
+    learning_rate: Rate = 1e-4
+    batch_size: Count = 32
+    train_every: Count = 4
+    tau: Annotated[float, Field(gt=0, le=1)] = 1.0
+    target_update_every: Count = 10_000
+    exploration_fraction: Share = 0.1
+    exploration_initial: Share = 1.0
+    exploration_final: Share = 0.05
+    max_grad_norm: Positive = 10.0
+
+
+class QrDqn(Dqn):
+    name: Literal["qrdqn"]  # type: ignore[assignment]
+    learning_rate: Rate = 5e-5
+    exploration_fraction: Share = 0.005
+    exploration_final: Share = 0.01
+    quantiles: Count = 200
+
+
+class Sac(OffPolicy):
+    name: Literal["sac"]
+    entropy_coef: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
+    target_entropy: float | Literal["auto"] = "auto"
+    use_sde: bool = False
+
+
+class Tqc(Sac):
+    name: Literal["tqc"]  # type: ignore[assignment]
+    quantiles: Count = 25
+    critics: Count = 2
+    dropped_quantiles: Annotated[int, Field(ge=0)] = 2
+
+
+class Td3(OffPolicy):
+    name: Literal["td3"]
+    learning_rate: Rate = 1e-3
+    action_noise: Annotated[float, Field(ge=0)] = 0.1
+    policy_delay: Count = 2
+    target_noise: Annotated[float, Field(ge=0)] = 0.2
+    target_noise_clip: Annotated[float, Field(ge=0)] = 0.5
+
+
+class Ddpg(OffPolicy):
+    name: Literal["ddpg"]
+    learning_rate: Rate = 1e-3
+    action_noise: Annotated[float, Field(ge=0)] = 0.1
+
+
+class Ars(Algo):
+    name: Literal["ars"]
+    learning_rate: Rate = 0.02
+    delta_std: Rate = 0.05
+    deltas: Count = 8
+    top_deltas: Count | None = None
+    eval_episodes: Count = 1
+
+
+class CustomAlgo(Algo):
+    """An algorithm class of one's own (`file.py:Class`, an SB3 subclass); `kwargs` go to its constructor."""
+
+    kwargs: dict[str, Any] = {}
+
+
+ALGORITHMS: dict[str, type[Algo]] = {
+    "ppo": Ppo,
+    "a2c": A2c,
+    "dqn": Dqn,
+    "sac": Sac,
+    "td3": Td3,
+    "ddpg": Ddpg,
+    "tqc": Tqc,
+    "qrdqn": QrDqn,
+    "trpo": Trpo,
+    "ars": Ars,
+    "recurrent_ppo": RecurrentPpo,
+    "maskable_ppo": MaskablePpo,
+}
+
+
+class Policy(Section):
+    """The network: `mlp`, `cnn`, `multi` (dict observations) or `file.py:Class`."""
+
+    type: str = "mlp"
+    hidden_sizes: tuple[Count, ...] | None = None
+    activation: Literal["tanh", "relu", "elu", "gelu", "silu"] | None = None
+    kwargs: dict[str, Any] = {}
+
+
+class CheckpointEvery(Section):
+    """How often to save, and how many `step_N` checkpoints to keep beside `best` and `latest`."""
+
+    save_every: Count | None = None
+    keep: Annotated[int, Field(ge=0)] = 3
+
+
+class EvalEvery(Section):
+    """The periodic evaluation that chooses `best`."""
+
+    every: Count | None = None
+    episodes: Count = 10
+    deterministic: bool = True
+
+
+class Wandb(Section):
+    project: str = "rlx"
+    entity: str | None = None
+
+
+class Log(Section):
+    """Extra places the metrics go to, best effort, and how often a row is written."""
+
+    every: Count | None = None
+    tensorboard: bool = False
+    wandb: bool | Wandb = False
+
+
+class Resources(Section):
+    """What one seed needs; seeds run side by side within what the machine has."""
+
+    cores: Count = 1
+    gpus: Annotated[float, Field(ge=0)] | None = None
+    memory: Positive | None = Field(default=None, description="GB")
+
+
+def canonical_algorithm(name: str) -> str:
+    """Return the one spelling of an algorithm's name (`QR-DQN` → `qrdqn`, `RecurrentPPO` → `recurrent_ppo`)."""
+    squeezed = name.lower().replace("-", "").replace("_", "").replace(" ", "")
+    return next((known for known in ALGORITHMS if known.replace("_", "") == squeezed), name)
+
+
+def _algo_kind(value: object) -> str:
+    name = value.get("name", "ppo") if isinstance(value, dict) else getattr(value, "name", "")
+    return name if name in ALGORITHMS else "custom"
+
+
+AnyAlgo = Annotated[
+    Annotated[Ppo, Tag("ppo")]
+    | Annotated[A2c, Tag("a2c")]
+    | Annotated[Dqn, Tag("dqn")]
+    | Annotated[Sac, Tag("sac")]
+    | Annotated[Td3, Tag("td3")]
+    | Annotated[Ddpg, Tag("ddpg")]
+    | Annotated[Tqc, Tag("tqc")]
+    | Annotated[QrDqn, Tag("qrdqn")]
+    | Annotated[Trpo, Tag("trpo")]
+    | Annotated[Ars, Tag("ars")]
+    | Annotated[RecurrentPpo, Tag("recurrent_ppo")]
+    | Annotated[MaskablePpo, Tag("maskable_ppo")]
+    | Annotated[CustomAlgo, Tag("custom")],
+    Discriminator(_algo_kind),
+]
+
+
+class Experiment(Section):
+    """A whole config: what to run. Seeds are replicates, never a hyperparameter."""
+
+    run_name: str
+    seed: Annotated[int, Field(ge=0)] = 0
+    seeds: Count | tuple[Annotated[int, Field(ge=0)], ...] | None = None
+    device: str = "auto"
+    backend: str = "auto"
+    env: Env
+    algo: AnyAlgo
+    policy: Policy = Policy()
+    checkpoint: CheckpointEvery = CheckpointEvery()
+    eval: EvalEvery = EvalEvery()
+    log: Log = Log()
+    resources: Resources = Resources()
+
+    def training_seeds(self) -> tuple[int, ...]:
+        """Return the training seeds this config asks for: a list as it stands, a count starting at `seed`."""
+        if self.seeds is None:
+            return (self.seed,)
+        return tuple(range(self.seed, self.seed + self.seeds)) if isinstance(self.seeds, int) else self.seeds
