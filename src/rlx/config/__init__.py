@@ -1,0 +1,1 @@
+"""WHAT to run: typed configs, how they are read, compared and shipped."""

@@ -1,0 +1,1 @@
+"""The WORLD: environments made, vectorised, and their state kept."""

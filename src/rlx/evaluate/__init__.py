@@ -1,0 +1,1 @@
+"""MEASURE a policy: protocols, rollouts, videos."""

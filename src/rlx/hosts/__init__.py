@@ -1,0 +1,1 @@
+"""FACES, no logic: the ways people and agents reach rlx."""

@@ -1,0 +1,35 @@
+"""The table of commands: name, group, one-line summary; a command's module is imported only when it is called."""
+
+from __future__ import annotations
+
+GROUPS = ("project", "runs", "measuring")
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("project", "make a project: rlx.toml and a config that trains"),
+    "envs": ("project", "list environments: Gymnasium's and this project's own"),
+    "config": ("project", "show, check or compare configs; print their JSON Schema"),
+    "doctor": ("project", "say what this machine has and what is missing"),
+    "completion": ("project", "print the completion script for bash, zsh or fish"),
+    "train": ("runs", "train a config on one or more seeds"),
+    "resume": ("runs", "continue a run from its newest valid checkpoint"),
+    "stop": ("runs", "stop a run; its seeds save `latest` first"),
+    "wait": ("runs", "wait for a run to end"),
+    "logs": ("runs", "print what a run's processes wrote"),
+    "watch": ("runs", "show a run's progress live"),
+    "ls": ("runs", "list runs"),
+    "info": ("runs", "show one run"),
+    "tag": ("runs", "tag a run"),
+    "untag": ("runs", "remove a tag"),
+    "note": ("runs", "write a note on a run"),
+    "rm": ("runs", "delete runs"),
+    "plot": ("runs", "draw learning curves"),
+    "export": ("runs", "write a run's metrics as CSV or TensorBoard events"),
+    "eval": ("measuring", "evaluate a run's checkpoints"),
+    "video": ("measuring", "film a policy"),
+    "compare": ("measuring", "is B better than A?"),
+}
+
+
+def module_name(command: str) -> str:
+    """Return the module that holds a command."""
+    return f"rlx.hosts.cli.{command.replace('-', '_')}"

@@ -1,0 +1,148 @@
+"""The `rlx` command: finds the command's module, runs it, prints its data, and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from typing import Any, NoReturn
+
+from rlx import __version__
+from rlx.errors import Interrupted, RlxError, UsageError, did_you_mean
+from rlx.hosts.cli.commands import COMMANDS, GROUPS, module_name
+from rlx.hosts.cli.output import has_colour
+
+SCHEMA = 1
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(argv: list[str]) -> int:
+    """Run one command and return its exit code; the only place that prints errors."""
+    try:
+        return _dispatch(argv)
+    except RlxError as error:
+        return _report(error, as_json="--json" in argv)
+    except KeyboardInterrupt:
+        return _report(Interrupted("interrupted"))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:  # a full disk, a read-only folder: the user's world, not our bug
+        where = f": {error.filename}" if error.filename else ""
+        return _report(RlxError(f"{error.strerror or error}{where}", hint="rlx doctor"))
+    except Exception as error:  # noqa: BLE001  the CLI's top: a bug is reported, never shown as a raw traceback
+        return _report_bug(error)
+
+
+def _dispatch(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        sys.stdout.write(overview() if len(argv) < 2 else parser_of(known(argv[1])).format_help())
+        return 0
+    if argv[0] in ("-V", "--version"):
+        sys.stdout.write(f"rlx {__version__}\n")
+        return 0
+    command = known(argv[0])
+    module = importlib.import_module(module_name(command))
+    args = parser_of(command).parse_args(argv[1:])
+    data = module.run(args)
+    if data is not None:
+        _print(module, data, as_json=args.json)
+    return exit_code(data)
+
+
+def exit_code(data: object) -> int:
+    """Return the exit code a command's data asks for (`exit_code`), 0 else."""
+    return int(data.get("exit_code", 0)) if isinstance(data, dict) else 0
+
+
+def _print(module: Any, data: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        from rlx.files import encode
+
+        shown = {key: value for key, value in data.items() if key != "exit_code"}
+        sys.stdout.write(encode({"schema": SCHEMA, **shown}).decode() + "\n")
+    else:
+        text = module.render(data)
+        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+    sys.stdout.flush()
+
+
+def known(command: str) -> str:
+    """Return the command's name, or say which one was meant."""
+    if command in COMMANDS:
+        return command
+    near = did_you_mean(command, list(COMMANDS))
+    raise UsageError(f"unknown command `{command}`", hint=f"did you mean `rlx {near}`?" if near else "rlx --help")
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that raises our errors instead of printing its own."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"{self.prog} --help")
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """Build the parser of one command from its module."""
+    module = importlib.import_module(module_name(command))
+    parser = _Parser(
+        prog=f"rlx {command}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.arguments(parser)
+    for leaf in _leaves(parser):
+        leaf.add_argument("--json", action="store_true", help="print machine-readable data")
+    return parser
+
+
+def _leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return the parsers that end a command line: the sub-commands where there are any, else the parser itself."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return [leaf for child in action.choices.values() for leaf in _leaves(child)]
+    return [parser]
+
+
+def overview() -> str:
+    """Return what `rlx --help` prints."""
+    lines = [
+        "rlx: config → train → evaluate → compare → diagnose → decide → iterate",
+        "",
+        "usage: rlx COMMAND [ARGUMENTS] [--json]      rlx COMMAND --help shows an example",
+    ]
+    width = max(map(len, COMMANDS))
+    for group in GROUPS:
+        lines += ["", f"{group}:"]
+        lines += [f"  {name:{width}s}  {summary}" for name, (of, summary) in COMMANDS.items() if of == group]
+    return "\n".join([*lines, "", "start here: rlx init demo --env CartPole-v1", ""])
+
+
+def _report(error: RlxError, *, as_json: bool = False) -> int:
+    if as_json:
+        from rlx.files import encode
+
+        document = {"schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint}
+        sys.stdout.write(encode(document).decode() + "\n")
+    red, plain = ("\x1b[31m", "\x1b[0m") if has_colour(sys.stderr) else ("", "")
+    print(f"{red}error:{plain} {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"\nhint: {error.hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def _report_bug(error: Exception) -> int:
+    import traceback
+
+    if os.environ.get("RLX_DEBUG"):
+        traceback.print_exception(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(place.filename)}:{place.lineno}"  # noqa: PTH119
+    return _report(RlxError(f"{type(error).__name__}: {error} (at {where}; this is a bug in rlx or a plug-in)",
+                            hint="run it again with RLX_DEBUG=1 for the whole traceback"))  # fmt: skip

@@ -1,0 +1,1 @@
+"""The ONE door: runs are started, supervised, stopped and resumed here."""

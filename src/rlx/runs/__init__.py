@@ -1,0 +1,1 @@
+"""WHAT happened: run folders, metrics, checkpoints, and the index over them."""

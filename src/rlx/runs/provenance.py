@@ -1,0 +1,76 @@
+"""Where an attempt came from: code, command, versions, machine, threads.
+
+What is not covered: secrets inside argv or inside the uncommitted diff are kept as they stand; environment variables
+are never recorded except the few named here.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import rlx
+from rlx import files, tools
+from rlx.runs import process
+
+PACKAGES = ("numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "mujoco", "box2d", "safetensors")
+VARIABLES = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "MUJOCO_GL", "PYTHONHASHSEED")
+MAX_UNTRACKED = 200
+
+
+def provenance(root: Path, *, argv: list[str] | None = None) -> dict[str, Any]:
+    """Describe the code, versions and machine of an attempt that starts now."""
+    return {
+        "git": git_state(root),
+        "argv": argv if argv is not None else sys.argv,
+        "versions": versions(),
+        "host": socket.gethostname(),
+        "boot_id": process.boot_id(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
+    }
+
+
+def git_state(root: Path) -> dict[str, Any] | None:
+    """Return commit, hash of the uncommitted diff and untracked files; None outside a repository."""
+    commit = tools.git("rev-parse", "HEAD", folder=root)
+    if commit is None:
+        return None
+    diff = tools.git("diff", "HEAD", "--no-ext-diff", "--no-color", folder=root) or ""
+    status = tools.git("ls-files", "--others", "--exclude-standard", folder=root) or ""
+    untracked = [name for name in status.splitlines() if not name.startswith(("runs/", ".rlx/"))]
+    return {
+        "commit": commit.strip(),
+        "is_dirty": bool(diff),
+        "diff_sha256": files.sha256(diff.encode()) if diff else None,
+        "untracked": untracked[:MAX_UNTRACKED],
+        "untracked_total": len(untracked),
+    }
+
+
+def save_diff(root: Path, folder: Path) -> None:
+    """Keep the uncommitted diff beside the logs, named by its hash, once."""
+    diff = tools.git("diff", "HEAD", "--no-ext-diff", "--no-color", folder=root)
+    if not diff:
+        return
+    path = folder / f"diff_{files.sha256(diff.encode())[:12]}.patch"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        files.write_atomic(path, diff.encode())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, rlx and the packages that decide what a training computes."""
+    found = {"python": platform.python_version(), "rlx": rlx.__version__}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

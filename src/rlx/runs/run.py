@@ -1,0 +1,215 @@
+"""A run as it is on disk: a frozen view, read afresh whenever it is opened."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlx import files
+from rlx.errors import NotFound, UsageError, did_you_mean
+from rlx.runs import metrics, process, project
+from rlx.runs.status import SeedStatus, run_status, seed_status
+
+if TYPE_CHECKING:
+    import pandas
+
+SNAPSHOT, METADATA, LABELS, SUPERVISOR = "config_snapshot.yaml", "metadata.json", "labels.json", "supervisor.json"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One training seed of a run."""
+
+    number: int
+    folder: Path
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        return list(files.read_rows(self.folder / "events.jsonl"))
+
+    @cached_property
+    def attempts(self) -> list[dict[str, Any]]:
+        return list(files.read_rows(self.folder / "attempts.jsonl"))
+
+    @cached_property
+    def status(self) -> SeedStatus:
+        started = next((event for event in reversed(self.events) if event.get("event") == "started"), None)
+        worker = process.from_document(started.get("process")) if started else None
+        return seed_status(
+            self.events,
+            is_alive=process.is_alive(worker) if worker else None,
+            heartbeat_age=self.heartbeat_age,
+        )
+
+    @property
+    def heartbeat_age(self) -> float | None:
+        """Seconds since the last sign of life; None where there never was one."""
+        try:
+            return max(0.0, time.time() - (self.folder / "heartbeat").stat().st_mtime)
+        except OSError:
+            return None
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def metrics_path(self) -> Path:
+        return self.folder / "metrics.jsonl"
+
+    @cached_property
+    def step(self) -> int:
+        """The last step that is known, from the events or the metrics."""
+        row = metrics.last_row(self.metrics_path)
+        ended = [event["step"] for event in self.events[-1:] if isinstance(event.get("step"), int)]
+        return int(ended[0] if ended else row["step"] if row else 0)
+
+    def last(self, name: str) -> float | None:
+        """Return the newest value of a metric."""
+        return metrics.last_value(self.metrics_path, name)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        return metrics.rows(self.metrics_path)
+
+    def series(self, name: str) -> metrics.Series:
+        """Return one metric as NumPy arrays."""
+        return metrics.series(self.rows, name)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of an experiment, with one or more training seeds inside."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        document = files.read_json(self.path / METADATA)
+        return document if isinstance(document, dict) else {}
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The resolved config this run was made from."""
+        import yaml
+
+        loaded = yaml.safe_load((self.path / SNAPSHOT).read_text(encoding="utf-8"))
+        return loaded if isinstance(loaded, dict) else {}
+
+    @cached_property
+    def labels(self) -> dict[str, Any]:
+        return read_labels(self.path)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self.labels["tags"])
+
+    @property
+    def note(self) -> str:
+        return str(self.labels["note"])
+
+    @cached_property
+    def seeds(self) -> tuple[Seed, ...]:
+        folders = {_seed_number(folder): folder for folder in self.path.glob("seed_*")}
+        return tuple(Seed(number, folders[number]) for number in sorted(n for n in folders if n is not None))
+
+    def seed(self, number: int) -> Seed:
+        """Return one seed of this run."""
+        for seed in self.seeds:
+            if seed.number == number:
+                return seed
+        known = ", ".join(str(seed.number) for seed in self.seeds)
+        raise NotFound(f"{self.name} has no seed {number}", hint=f"its seeds: {known}")
+
+    @cached_property
+    def supervisor(self) -> process.Process | None:
+        """The process that trains this run, as it wrote itself down; it may be gone."""
+        try:
+            return process.from_document(files.read_json(self.path / SUPERVISOR))
+        except (OSError, ValueError):
+            return None
+
+    @cached_property
+    def is_supervised(self) -> bool:
+        return self.supervisor is not None and process.is_alive(self.supervisor) is True
+
+    @cached_property
+    def status(self) -> str:
+        return run_status([seed.status.state for seed in self.seeds], is_supervised=self.is_supervised)
+
+    @property
+    def planned_steps(self) -> int:
+        return int(self.config.get("algo", {}).get("total_timesteps", 0))
+
+    def series(self, name: str) -> dict[int, metrics.Series]:
+        """Return one metric of every seed as NumPy arrays."""
+        return {seed.number: seed.series(name) for seed in self.seeds}
+
+    def metric_names(self) -> list[str]:
+        """Return the metrics any seed has logged."""
+        return list(dict.fromkeys(name for seed in self.seeds for name in metrics.names(seed.rows)))
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        """Return every stored evaluation document, with its `fingerprint` and file `name`."""
+        found = []
+        for path in sorted((self.path / "eval").glob("*/*.json")):
+            found.append({**files.read_json(path), "fingerprint": path.parent.name, "name": path.stem})
+        return found
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return all metrics rows of all seeds as one table (needs pandas)."""
+        import pandas
+
+        rows = [{"seed": seed.number, **row} for seed in self.seeds for row in seed.rows]
+        return pandas.DataFrame(rows).replace({"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")})
+
+
+def read_labels(path: Path) -> dict[str, Any]:
+    """Return a run's tags and note; empty ones where it has none."""
+    try:
+        document = files.read_json(path / LABELS)
+    except FileNotFoundError:
+        document = {}
+    return {"schema": 1, "tags": list(document.get("tags", [])), "note": document.get("note", "")}
+
+
+def _seed_number(folder: Path) -> int | None:
+    digits = folder.name.removeprefix("seed_")
+    return int(digits) if digits.isdigit() else None
+
+
+def open(reference: str) -> Run:
+    """Open a run of the project around the current folder, by name or path."""
+    return find(reference, root=project.root())
+
+
+def names(root: Path) -> list[str]:
+    """Return the names of all runs of a project, oldest number first within a name."""
+    try:
+        return sorted(path.name for path in project.runs_folder(root).iterdir() if (path / METADATA).is_file())
+    except FileNotFoundError:
+        return []
+
+
+def find(reference: str, *, root: Path) -> Run:
+    """Open a run by name, by path, or by a part of its name that only one run has; never guesses."""
+    for path in (project.runs_folder(root) / reference, Path(reference)):
+        if (path / METADATA).is_file():
+            return Run(path.resolve())
+    known = names(root)
+    matching = [name for name in known if reference in name]
+    if len(matching) == 1:
+        return Run((project.runs_folder(root) / matching[0]).resolve())
+    if matching:
+        shown = ", ".join(matching[-8:]) + (f" (and {len(matching) - 8} more)" if len(matching) > 8 else "")
+        raise UsageError(f"`{reference}` could be any of {len(matching)} runs", hint=f"name one: {shown}")
+    near = did_you_mean(reference, known)
+    hint = f"did you mean `{near}`?" if near else "rlx ls" if known else "train one first: rlx train CONFIG"
+    raise NotFound(f"no run `{reference}`", hint=hint)

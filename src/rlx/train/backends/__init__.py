@@ -1,0 +1,1 @@
+"""Interchangeable trainers, found by name through rlx.plugins."""
