@@ -79,7 +79,8 @@ class LiveSeed:
     def failed(self, error: BaseException, *, step: int | None = None) -> None:
         """Record an error; a user's mistake as its line, anything else with the end of its traceback."""
         if isinstance(error, RlxError):
-            reason, detail = error.message, {"hint": error.hint, "kind": type(error).__name__}
+            reason = error.message
+            detail: dict[str, Any] = {"hint": error.hint, "kind": type(error).__name__}
         else:
             lines = traceback.format_exception(error)
             reason = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]

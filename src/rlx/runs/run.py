@@ -168,7 +168,8 @@ class Run:
         import pandas
 
         rows = [{"seed": seed.number, **row} for seed in self.seeds for row in seed.rows]
-        return pandas.DataFrame(rows).replace({"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")})
+        return pandas.DataFrame([{key: value if key == "seed" or not files.is_number(value) else files.number(value)
+                                  for key, value in row.items()} for row in rows])  # fmt: skip
 
 
 def read_labels(path: Path) -> dict[str, Any]:

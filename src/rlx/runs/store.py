@@ -81,7 +81,7 @@ def write_error(error: OSError, place: Path) -> RlxError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return RlxError(f"the disk is full: {place}", hint="free some space, then run the same command again")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return RlxError(f"cannot write to {place}: {os.strerror(error.errno)}", hint="check its permissions: rlx doctor")
+        return RlxError(f"cannot write to {place}: {os.strerror(error.errno)}", hint="rlx doctor")
     return RlxError(f"cannot write to {place}: {error.strerror or error}")
 
 
