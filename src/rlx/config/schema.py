@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 SCHEMA = 1
+LARGEST_SEED = 2**32 - 1  # NumPy's legacy seeding, which SB3 calls, takes 32 bits
 
 
 @dataclass(frozen=True)
@@ -18,18 +19,37 @@ class Problem:
     key: str
     message: str
     hint: str | None = None
-    is_error: bool = True
+    is_error: Flag = True
 
 
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _integral(value: object) -> object:
+    """Read 1e5 as the whole number it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Strict, so that `true` is not 1 and "8" is not 8; not finite is not a number.
+Text = Annotated[str, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
+NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
+Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
+PositiveShare = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1)]
+Count = Annotated[int, Field(strict=True, ge=1), BeforeValidator(_integral)]
+Natural = Annotated[int, Field(strict=True, ge=0), BeforeValidator(_integral)]
+GradientSteps = Annotated[int, Field(strict=True, ge=-1), BeforeValidator(_integral)]
+SeedNumber = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED), BeforeValidator(_integral)]
+
+
 class Schedule(Section):
     """A value that moves from the first number to the second over the run."""
 
-    linear: tuple[float, float] | None = None
-    cosine: tuple[float, float] | None = None
+    linear: tuple[NonNegative, NonNegative] | None = None
+    cosine: tuple[NonNegative, NonNegative] | None = None
 
     @model_validator(mode="after")
     def _one_shape(self) -> Schedule:
@@ -48,9 +68,6 @@ def _rate_kind(value: object) -> str:
     return "schedule" if isinstance(value, (dict, Schedule)) else "number"
 
 
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[
     Annotated[Positive, Tag("number")] | Annotated[Schedule, Tag("schedule")],
     Discriminator(_rate_kind),
@@ -58,24 +75,24 @@ Rate = Annotated[
 
 
 class Wrapper(Section):
-    """A wrapper by name (see `rlx docs envs`) or `file.py:Class`, and its arguments."""
+    """A wrapper by name or `file.py:Class`, and its arguments."""
 
-    name: str
+    name: Text
     kwargs: dict[str, Any] = {}
 
 
 class Normalize(Section):
     """Running normalisation; the statistics travel with every checkpoint."""
 
-    obs: bool = False
-    reward: bool = False
+    obs: Flag = False
+    reward: Flag = False
     clip: Positive = 10.0
 
 
 class Env(Section):
     """The training environment: id, `module:Class`, or `path/file.py:Class`."""
 
-    id: str
+    id: Annotated[str, Field(strict=True, min_length=1)]
     kwargs: dict[str, Any] = {}
     wrappers: tuple[Wrapper, ...] = ()
     num_envs: Count | None = None
@@ -101,7 +118,7 @@ def _wrapper(item: object) -> object:
 class Algo(Section):
     """What every algorithm has."""
 
-    name: str
+    name: Text
     total_timesteps: Count = 100_000
     learning_rate: Rate = 3e-4
     gamma: Share = 0.99
@@ -110,10 +127,10 @@ class Algo(Section):
 class OnPolicy(Algo):
     rollout_steps: Count = 256
     gae_lambda: Share = 0.95
-    entropy_coef: Annotated[float, Field(ge=0)] = 0.0
-    value_coef: Annotated[float, Field(ge=0)] = 0.5
+    entropy_coef: NonNegative = 0.0
+    value_coef: NonNegative = 0.5
     max_grad_norm: Positive = 0.5
-    use_sde: bool = False
+    use_sde: Flag = False
 
 
 class Ppo(OnPolicy):
@@ -122,7 +139,7 @@ class Ppo(OnPolicy):
     update_epochs: Count = 10
     clip_range: Rate = 0.2
     clip_range_value: Positive | None = None
-    normalize_advantage: bool = True
+    normalize_advantage: Flag = True
     target_kl: Positive | None = None
 
 
@@ -143,8 +160,8 @@ class A2c(OnPolicy):
     learning_rate: Rate = 7e-4
     rollout_steps: Count = 5
     gae_lambda: Share = 1.0
-    normalize_advantage: bool = False
-    rms_prop: bool = True
+    normalize_advantage: Flag = False
+    rms_prop: Flag = True
 
 
 class Trpo(OnPolicy):
@@ -155,16 +172,16 @@ class Trpo(OnPolicy):
     target_kl: Positive = 0.01
     cg_max_steps: Count = 15
     cg_damping: Positive = 0.1
-    normalize_advantage: bool = True
+    normalize_advantage: Flag = True
 
 
 class OffPolicy(Algo):
     batch_size: Count = 256
     buffer_size: Count = 1_000_000
-    learning_starts: Annotated[int, Field(ge=0)] = 100
+    learning_starts: Natural = 100
     train_every: Count = 1
-    gradient_steps: Annotated[int, Field(ge=-1)] = 1
-    tau: Annotated[float, Field(gt=0, le=1)] = 0.005
+    gradient_steps: GradientSteps = 1
+    tau: PositiveShare = 0.005
 
 
 class Dqn(OffPolicy):
@@ -172,7 +189,7 @@ class Dqn(OffPolicy):
     learning_rate: Rate = 1e-4
     batch_size: Count = 32
     train_every: Count = 4
-    tau: Annotated[float, Field(gt=0, le=1)] = 1.0
+    tau: PositiveShare = 1.0
     target_update_every: Count = 10_000
     exploration_fraction: Share = 0.1
     exploration_initial: Share = 1.0
@@ -190,31 +207,31 @@ class QrDqn(Dqn):
 
 class Sac(OffPolicy):
     name: Literal["sac"]
-    entropy_coef: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
-    target_entropy: float | Literal["auto"] = "auto"
-    use_sde: bool = False
+    entropy_coef: NonNegative | Literal["auto"] = "auto"
+    target_entropy: Number | Literal["auto"] = "auto"
+    use_sde: Flag = False
 
 
 class Tqc(Sac):
     name: Literal["tqc"]  # type: ignore[assignment]
     quantiles: Count = 25
     critics: Count = 2
-    dropped_quantiles: Annotated[int, Field(ge=0)] = 2
+    dropped_quantiles: Natural = 2
 
 
 class Td3(OffPolicy):
     name: Literal["td3"]
     learning_rate: Rate = 1e-3
-    action_noise: Annotated[float, Field(ge=0)] = 0.1
+    action_noise: NonNegative = 0.1
     policy_delay: Count = 2
-    target_noise: Annotated[float, Field(ge=0)] = 0.2
-    target_noise_clip: Annotated[float, Field(ge=0)] = 0.5
+    target_noise: NonNegative = 0.2
+    target_noise_clip: NonNegative = 0.5
 
 
 class Ddpg(OffPolicy):
     name: Literal["ddpg"]
     learning_rate: Rate = 1e-3
-    action_noise: Annotated[float, Field(ge=0)] = 0.1
+    action_noise: NonNegative = 0.1
 
 
 class Ars(Algo):
@@ -251,7 +268,7 @@ ALGORITHMS: dict[str, type[Algo]] = {
 class Policy(Section):
     """The network: `mlp`, `cnn`, `multi` (dict observations) or `file.py:Class`."""
 
-    type: str = "mlp"
+    type: Text = "mlp"
     hidden_sizes: tuple[Count, ...] | None = None
     activation: Literal["tanh", "relu", "elu", "gelu", "silu"] | None = None
     kwargs: dict[str, Any] = {}
@@ -261,7 +278,7 @@ class CheckpointEvery(Section):
     """How often to save, and how many `step_N` checkpoints to keep beside `best` and `latest`."""
 
     save_every: Count | None = None
-    keep: Annotated[int, Field(ge=0)] = 3
+    keep: Natural = 3
 
 
 class EvalEvery(Section):
@@ -269,28 +286,28 @@ class EvalEvery(Section):
 
     every: Count | None = None
     episodes: Count = 10
-    deterministic: bool = True
+    deterministic: Flag = True
 
 
 class Wandb(Section):
-    project: str = "rlx"
-    entity: str | None = None
+    project: Text = "rlx"
+    entity: Text | None = None
 
 
 class Log(Section):
     """Extra places the metrics go to, best effort, and how often a row is written."""
 
     every: Count | None = None
-    tensorboard: bool = False
-    wandb: bool | Wandb = False
+    tensorboard: Flag = False
+    wandb: Flag | Wandb = False
 
 
 class Resources(Section):
-    """What one seed needs; seeds run side by side within what the machine has."""
+    """What one seed needs (memory in GB); seeds run side by side within what the machine has."""
 
     cores: Count = 1
-    gpus: Annotated[float, Field(ge=0)] | None = None
-    memory: Positive | None = Field(default=None, description="GB")
+    gpus: NonNegative | None = None
+    memory: Positive | None = None
 
 
 def canonical_algorithm(name: str) -> str:
@@ -325,11 +342,11 @@ AnyAlgo = Annotated[
 class Experiment(Section):
     """A whole config: what to run. Seeds are replicates, never a hyperparameter."""
 
-    run_name: str
-    seed: Annotated[int, Field(ge=0)] = 0
-    seeds: Count | tuple[Annotated[int, Field(ge=0)], ...] | None = None
-    device: str = "auto"
-    backend: str = "auto"
+    run_name: Text = ""
+    seed: SeedNumber = 0
+    seeds: Count | tuple[SeedNumber, ...] | None = None
+    device: Text = "auto"
+    backend: Text = "auto"
     env: Env
     algo: AnyAlgo
     policy: Policy = Policy()
