@@ -36,7 +36,8 @@ class LiveSeed:
         row = {"schema": 1, "time": time.time(), **provenance(root), **(facts or {})}
         files.append_line(folder / "attempts.jsonl", files.encode(row))
         self.event("started", process=process.current().document())
-        self._beat()
+        self._heartbeat = (folder / "heartbeat").open("w+b", buffering=0)
+        self.beat()
         threading.Thread(target=self._keep_beating, daemon=True, name="heartbeat").start()
 
     def _claim(self) -> None:
@@ -95,14 +96,20 @@ class LiveSeed:
         """Stop the heartbeat and let go of the files."""
         self._heart.set()
         self._metrics.close()
+        self._heartbeat.close()
         self._lease.close()
 
-    def _beat(self) -> None:
-        path = self.folder / "heartbeat"
-        with contextlib.suppress(OSError):  # a full disk must not end the run through its heartbeat
-            path.touch()
-            os.utime(path)
+    def beat(self, **progress: Any) -> None:
+        """Leave a sign of life, with the progress made where it is known."""
+        with contextlib.suppress(OSError, ValueError):  # neither a full disk nor closing may end the run through its heartbeat
+            if progress:
+                content = files.encode(progress)
+                self._heartbeat.seek(0)
+                self._heartbeat.write(content)
+                self._heartbeat.truncate()
+            else:
+                os.utime(self._heartbeat.fileno())
 
     def _keep_beating(self) -> None:
         while not self._heart.wait(HEARTBEAT_SECONDS):
-            self._beat()
+            self.beat()

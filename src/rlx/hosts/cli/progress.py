@@ -1,0 +1,122 @@
+"""The live display of a run: every seed's step, rate, ETA and return; plain lines off a TTY."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+from rlx import files
+from rlx.hosts.cli.output import has_colour
+from rlx.runs.run import Run, Seed
+from rlx.runs.status import COMPLETED, RUNNING
+
+REFRESH_SECONDS = 0.5
+LINE_SECONDS = 10.0
+RATE_SECONDS = 30.0
+
+
+class Progress:
+    """Reads a run's folder again and again and spells what it sees."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: dict[int, deque[tuple[float, int]]] = {}
+        self.run = Run(path)
+        self._planned = self.run.planned_steps
+
+    def read(self) -> list[str]:
+        """Look at the run anew and return a line a seed."""
+        self.run = Run(self._path)
+        return [self._line(seed) for seed in self.run.seeds]
+
+    def _line(self, seed: Seed) -> str:
+        step, episode_return = _position(seed)
+        state = seed.status.state
+        share = step / self._planned if self._planned else 0.0
+        parts = [f"seed {seed.number}", f"{state:11s}", f"{step:,}/{self._planned:,}", f"{share:4.0%}"]
+        rate = self._rate(seed.number, step) if state == RUNNING else 0.0
+        if rate > 0:
+            parts += [f"{rate:,.0f} steps/s", f"ETA {_duration((self._planned - step) / rate)}"]
+        if episode_return is not None:
+            parts.append(f"return {episode_return:.4g}")
+        if state not in (RUNNING, COMPLETED) and seed.status.reason:
+            parts.append(seed.status.reason)
+        return "  ".join(parts)
+
+    def _rate(self, number: int, step: int) -> float:
+        seen = self._seen.setdefault(number, deque())
+        now = time.monotonic()
+        if not seen or seen[-1][1] != step:
+            seen.append((now, step))
+        while len(seen) > 2 and now - seen[0][0] > RATE_SECONDS:
+            seen.popleft()
+        (then, first) = seen[0]
+        return (step - first) / (now - then) if now > then else 0.0
+
+
+def _position(seed: Seed) -> tuple[int, float | None]:
+    """Return step and recent return of a seed, from its heartbeat where that is ahead of its metrics."""
+    step, episode_return = seed.step, seed.last("rollout/return_mean")
+    try:
+        beat = files.decode((seed.folder / "heartbeat").read_bytes())
+        if beat["step"] > step:
+            step = int(beat["step"])
+        if beat.get("episode_return") is not None:
+            episode_return = files.number(beat["episode_return"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return step, episode_return
+
+
+def _duration(seconds: float) -> str:
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def follow(run: Run, *, timeout_seconds: float | None = None) -> Run:
+    """Show a run's progress on stderr until it ends or the time is up, and return it as it is then."""
+    progress = Progress(run.path)
+    deadline = time.monotonic() + timeout_seconds if timeout_seconds is not None else float("inf")
+    show = _Screen() if has_colour(sys.stderr) else _Lines()
+    while True:
+        lines = progress.read()
+        is_over = progress.run.status != RUNNING or time.monotonic() >= deadline
+        show.draw(lines, is_last=is_over)
+        if is_over:
+            return progress.run
+        time.sleep(REFRESH_SECONDS)
+
+
+class _Screen:
+    """Redraws the same lines in place."""
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def draw(self, lines: list[str], *, is_last: bool) -> None:
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        sys.stderr.write(up + "".join(f"\x1b[2K{line}\n" for line in lines))
+        sys.stderr.flush()
+        self._drawn = len(lines)
+
+
+class _Lines:
+    """Prints a seed's line when it changes state, and all of them every ten seconds."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, str] = {}
+        self._next = 0.0
+
+    def draw(self, lines: list[str], *, is_last: bool) -> None:
+        now = time.monotonic()
+        is_due = now >= self._next
+        for line in lines:
+            seed, state = line.split("  ")[:2]
+            if is_due or is_last or self._states.get(seed) != state:
+                print(line, file=sys.stderr, flush=True)
+            self._states[seed] = state
+        if is_due:
+            self._next = now + LINE_SECONDS

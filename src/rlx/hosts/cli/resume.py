@@ -1,0 +1,76 @@
+"""Continue a run in place, every unfinished seed from its newest valid checkpoint.
+
+Each seed says how faithful that is: exact (bit-identical to a run that was never interrupted), boundary (the
+environment was reset) or warm (something else is missing, and is named). --prove trains one checkpoint again from
+an earlier one and compares every weight. --fork continues in a new run, with other settings where you like.
+
+Example: rlx resume cartpole_ppo_001
+         rlx resume cartpole_ppo_001 --fork -s algo.total_timesteps=200000
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rlx.errors import UsageError
+from rlx.hosts.cli import attach
+from rlx.hosts.cli.output import say
+from rlx.launch import launch
+from rlx.runs import project
+from rlx.runs.run import Run, find
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="a run's name")
+    parser.add_argument("--fork", action="store_true", help="continue in a new run that names this one as its origin")
+    parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="with --fork: override a key")
+    parser.add_argument("--prove", action="store_true", help="train from one checkpoint to the next again and compare")
+    parser.add_argument("--detach", action="store_true", help="return at once")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    found = find(args.run, root=project.root())
+    if args.prove:
+        return _prove(found)
+    if args.set and not args.fork:
+        raise UsageError("-s changes the experiment", hint=f"rlx resume {found.name} --fork -s {args.set[0]}")
+    started = _fork(found, args.set) if args.fork else launch.resume(found)
+    say(f"{started.name}: resuming seeds {', '.join(str(seed.number) for seed in started.seeds)}")
+    ended = started if args.detach else attach.attach(started)
+    labels = {seed.number: label for seed in ended.seeds if (label := _label(seed.events))}
+    return {**attach.outcome(ended), "resumed": labels}
+
+
+def _fork(found: Run, overrides: list[str]) -> Run:
+    from rlx.launch.fork import fork
+
+    return fork(found, overrides=overrides)
+
+
+def _prove(found: Run) -> dict[str, Any]:
+    from rlx.launch.prove import prove
+
+    proofs = [prove(found, seed) for seed in found.seeds]
+    return {"run": found.name, "proofs": proofs, "exit_code": 0 if all(proof["is_equal"] for proof in proofs) else 6}
+
+
+def _label(events: list[dict[str, Any]]) -> str:
+    resumed = [event for event in events if event.get("event") == "resumed"]
+    if not resumed:
+        return ""
+    last = resumed[-1]
+    missing = f" ({last['missing']})" if last.get("missing") else ""
+    return f"{last['label']} from step {last['step']:,}{missing}"
+
+
+def render(data: dict[str, Any]) -> str:
+    if "proofs" in data:
+        return "\n".join(_spell(proof) for proof in data["proofs"])
+    labels = [f"seed {seed}: resumed {label}" for seed, label in data["resumed"].items()]
+    return "\n".join([*labels, attach.render(data)])
+
+
+def _spell(proof: dict[str, Any]) -> str:
+    what = "every weight and optimizer value equal" if proof["is_equal"] else f"differs: {proof['difference']}"
+    return f"seed {proof['seed']}: step {proof['from']:,} → {proof['to']:,} trained again ({proof['label']}): {what}"

@@ -1,0 +1,28 @@
+"""Wait for a run to end. Exit code: 0 completed, 5 failed, interrupted or lost, 1 still running when the time is up.
+
+Example: rlx wait cartpole_ppo_001 --timeout 300
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rlx.errors import JobFailed
+from rlx.hosts.cli.attach import outcome
+from rlx.hosts.cli.attach import render as render
+from rlx.launch import launch
+from rlx.runs import project
+from rlx.runs.run import find
+from rlx.runs.status import COMPLETED, RUNNING
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="a run's name")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="give up after this long")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    ended = launch.wait(find(args.run, root=project.root()), timeout_seconds=args.timeout)
+    codes = {COMPLETED: 0, RUNNING: 1}
+    return {**outcome(ended), "exit_code": codes.get(ended.status, JobFailed.exit_code)}

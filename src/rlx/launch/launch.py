@@ -1,0 +1,207 @@
+"""Start, stop and resume runs: every training, a person's or a loop's, begins here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
+from rlx.runs import process, project, store
+from rlx.runs.run import Run
+from rlx.runs.status import COMPLETED, RUNNING, tally
+
+if TYPE_CHECKING:
+    from rlx.config.schema import Experiment, Problem
+
+START_SECONDS = 20.0
+STOP_SECONDS = 45.0
+POLL_SECONDS = 0.05
+
+
+def check(experiment: Experiment, *, root: Path) -> list[Problem]:
+    """Make the environment once and ask the backend: refuse what cannot train, return what is worth knowing."""
+    from rlx.config.schema import cross_check
+    from rlx.envs.make import inspect
+    from rlx.train.trainer import trainer_for
+
+    trainer = trainer_for(experiment)
+    problems = [*cross_check(experiment), *trainer.check(experiment, inspect(experiment.env, root=root))]
+    errors = [problem for problem in problems if problem.is_error]
+    if errors:
+        raise ConfigError(f"{errors[0].key}: {errors[0].message}", hint=errors[0].hint)
+    return problems
+
+
+def launch(experiment: Experiment, *, root: Path, lineage: Mapping[str, Any] | None = None) -> Run:
+    """Create a run for an experiment that was checked, and start its supervisor."""
+    run = create(experiment, root=root, lineage=lineage)
+    start(run, [seed.number for seed in run.seeds])
+    return Run(run.path)
+
+
+def create(experiment: Experiment, *, root: Path, lineage: Mapping[str, Any] | None = None) -> Run:
+    """Create the run's folder: snapshot, identity, seeds."""
+    from rlx.config.load import config_hash, dump, group_hash
+    from rlx.train.trainer import backend_name
+
+    identity = {
+        "env": experiment.env.id,
+        "algorithm": experiment.algo.name,
+        "backend": backend_name(experiment),
+        "config_hash": config_hash(experiment),
+        "group_hash": group_hash(experiment),
+        "argv": sys.argv,
+        "lineage": dict(lineage or {}),
+    }
+    return store.create(
+        root, name=experiment.run_name, snapshot=dump(experiment), metadata=identity, seeds=experiment.training_seeds()
+    )
+
+
+def more(run: Run, count_or_seeds: int | Sequence[int]) -> Run:
+    """Train further seeds of a run: a count goes on after its highest seed."""
+    _refuse_running(run)
+    if isinstance(count_or_seeds, int):
+        first = max((seed.number for seed in run.seeds), default=-1) + 1
+        count_or_seeds = range(first, first + count_or_seeds)
+    seeds = list(count_or_seeds)
+    run = store.add_seeds(run, seeds)
+    start(run, seeds)
+    return Run(run.path)
+
+
+def resume(run: Run) -> Run:
+    """Continue every seed that has not completed, in place, each from its newest valid checkpoint."""
+    _refuse_running(run)
+    unfinished = [seed.number for seed in run.seeds if seed.status.state != COMPLETED]
+    if not unfinished:
+        raise UsageError(
+            f"{run.name} is complete: {tally([seed.status.state for seed in run.seeds])}",
+            hint=f"train further in a new run: rlx resume {run.name} --fork -s algo.total_timesteps={2 * run.planned_steps}",
+        )
+    start(run, unfinished)
+    return Run(run.path)
+
+
+def _refuse_running(run: Run) -> None:
+    if run.status == RUNNING:
+        raise Refused(f"{run.name} is training already", hint=f"rlx watch {run.name}")
+
+
+def start(run: Run, seeds: Iterable[int]) -> None:
+    """Start the run's supervisor in a session of its own and return once it holds the lease."""
+    logs = run.path / "logs"
+    logs.mkdir(exist_ok=True)
+    with (logs / "supervisor.log").open("ab") as log:
+        popen = subprocess.Popen(
+            [sys.executable, "-m", "rlx.launch.supervisor", str(run.path), *map(str, seeds)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=run.path,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        supervisor = Run(run.path).supervisor
+        if supervisor and supervisor.pid == popen.pid:
+            return
+        if popen.poll() is not None:
+            break
+        time.sleep(POLL_SECONDS)
+    _explain_start(run, popen)
+
+
+def _explain_start(run: Run, popen: subprocess.Popen[bytes]) -> None:
+    code = popen.poll()
+    if code == 0:  # so short that it ended before we looked
+        return
+    if code == Refused.exit_code:
+        raise Refused(f"{run.name} is being trained by another supervisor", hint=f"rlx watch {run.name}")
+    raise RlxError(f"the supervisor of {run.name} did not start (exit {code})", hint=f"rlx logs {run.name}")
+
+
+def stop(run: Run, *, grace_seconds: float = STOP_SECONDS) -> Run:
+    """Ask the supervisor to end: seeds save `latest`; what does not end in time is killed with its whole group."""
+    supervisor = run.supervisor
+    if supervisor is None or not process.is_alive(supervisor):
+        return Run(run.path)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(supervisor.pid, signal.SIGTERM)
+    deadline = time.monotonic() + grace_seconds
+    while process.is_alive(supervisor) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    if process.is_alive(supervisor):
+        _kill_everything(run, supervisor)
+    return Run(run.path)
+
+
+def _kill_everything(run: Run, supervisor: process.Process) -> None:
+    groups = [supervisor.pid]
+    for seed in run.seeds:
+        started = [event for event in seed.events if event.get("event") == "started"]
+        worker = process.from_document(started[-1].get("process")) if started else None
+        if worker and process.is_alive(worker):
+            groups.append(worker.pid)
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def wait(run: Run, *, timeout_seconds: float | None = None) -> Run:
+    """Wait until a run is no longer running, or the time is up."""
+    deadline = time.monotonic() + timeout_seconds if timeout_seconds is not None else float("inf")
+    while (view := Run(run.path)).status == RUNNING and time.monotonic() < deadline:
+        time.sleep(min(0.2, max(0.0, deadline - time.monotonic())))
+    return view
+
+
+def failure(run: Run) -> JobFailed | None:
+    """Return the error a run ended with: the first seed's that did not complete."""
+    for seed in run.seeds:
+        if seed.status.state not in (COMPLETED, RUNNING):
+            last = seed.events[-1] if seed.events else {}
+            reason = seed.status.reason or seed.status.state
+            hint = last.get("hint") or f"rlx info {run.name} --traceback"
+            return JobFailed(f"{run.name}: seed {seed.number} {seed.status.state}: {reason}", hint=hint)
+    return None
+
+
+def run(config: Experiment | Mapping[str, Any] | str | Path, *, seeds: int | Sequence[int] | None = None) -> Run:
+    """Train a config (a file, a mapping or an `Experiment`) and return the finished run.
+
+    Raises `JobFailed` where a seed failed; Ctrl-C stops the run, which can be resumed.
+    """
+    experiment = _experiment(config, seeds)
+    root = project.root()
+    check(experiment, root=root)
+    started = launch(experiment, root=root)
+    try:
+        ended = wait(started)
+    except KeyboardInterrupt:
+        stop(started)
+        raise
+    error = failure(ended)
+    if error:
+        raise error
+    return ended
+
+
+def _experiment(config: Experiment | Mapping[str, Any] | str | Path, seeds: int | Sequence[int] | None) -> Experiment:
+    from rlx.config.load import load, parse
+    from rlx.config.schema import Experiment
+
+    if isinstance(config, (str, Path)):
+        config = load(Path(config))
+    elif not isinstance(config, Experiment):
+        config = parse(dict(config))
+    if seeds is None:
+        return config
+    return config.model_copy(update={"seeds": seeds if isinstance(seeds, int) else tuple(seeds)})

@@ -1,0 +1,160 @@
+"""The detached parent of a run's workers: starts them within the machine, forwards signals, writes every outcome.
+
+It holds the run's lease; workers die with it, it dies with nobody.
+What is not covered: the machine's power, and workers on other machines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rlx import files
+from rlx.launch.resources import Slots, worker_environment
+from rlx.runs import process, project
+from rlx.runs.run import SUPERVISOR, Run, Seed
+from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
+
+POLL_SECONDS = 0.1
+GRACE_SECONDS = 30.0
+REFUSED_EXIT = 4
+
+
+def main(argv: list[str]) -> int:
+    """Supervise the seeds `argv[1:]` of the run at `argv[0]`; exit 4 where another supervisor holds it."""
+    run = Run(Path(argv[0]))
+    with contextlib.ExitStack() as lease:
+        try:
+            lease.enter_context(files.locked(run.path / SUPERVISOR, wait=False))
+        except BlockingIOError:
+            return REFUSED_EXIT
+        seeds = [run.seed(int(number)) for number in argv[1:]]
+        files.write_json(run.path / SUPERVISOR, {"schema": 1, **process.current().document(), "seeds": argv[1:]})
+        try:
+            Supervisor(run, seeds).work()
+        finally:
+            (run.path / SUPERVISOR).unlink(missing_ok=True)
+    return 0
+
+
+@dataclass
+class _Worker:
+    seed: Seed
+    popen: subprocess.Popen[bytes]
+    gpu: str | None
+
+
+@dataclass
+class Supervisor:
+    """One run's workers, as many side by side as cores and GPUs allow."""
+
+    run: Run
+    waiting: list[Seed]
+    workers: list[_Worker] = field(default_factory=list)
+    stop_signal: str = ""
+    kill_at: float = float("inf")
+
+    def work(self) -> None:
+        """Train every waiting seed, until all have ended or a signal asks to stop."""
+        self._catch_signals()
+        slots = Slots.of(self.run.config)
+        while self.workers or (self.waiting and not self.stop_signal):
+            while self.waiting and not self.stop_signal and slots.has_room(len(self.workers)):
+                self._start(self.waiting.pop(0), gpu=slots.free_gpu([worker.gpu for worker in self.workers]))
+            self._collect()
+            if time.monotonic() >= self.kill_at:
+                self._signal_workers(signal.SIGKILL)
+                self.kill_at = time.monotonic() + GRACE_SECONDS
+            time.sleep(POLL_SECONDS)
+
+    def _catch_signals(self) -> None:
+        for caught in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(caught) is not signal.SIG_IGN:
+                signal.signal(caught, self._stop)
+
+    def _stop(self, number: int, _frame: object) -> None:
+        self.stop_signal = signal.Signals(number).name
+        self.kill_at = min(self.kill_at, time.monotonic() + GRACE_SECONDS)
+        self._signal_workers(signal.SIGTERM)
+
+    def _start(self, seed: Seed, *, gpu: str | None) -> None:
+        logs = self.run.path / "logs"
+        logs.mkdir(exist_ok=True)
+        environment = worker_environment(self.run.config, root=project_of(self.run), gpu=gpu)
+        with (logs / f"seed_{seed.number}.log").open("ab") as log:
+            popen = subprocess.Popen(
+                [sys.executable, "-m", "rlx.launch.worker", str(self.run.path), str(seed.number)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=project_of(self.run),
+                start_new_session=True,
+            )
+        self.workers.append(_Worker(seed, popen, gpu))
+
+    def _collect(self) -> None:
+        for worker in list(self.workers):
+            if worker.popen.poll() is not None:
+                self.workers.remove(worker)
+                _kill_group(worker.popen.pid, signal.SIGKILL)  # whatever the worker left behind
+                self._settle(worker)
+
+    def _settle(self, worker: _Worker) -> None:
+        """Write the outcome of a worker that ended without a word."""
+        seed = Seed(worker.seed.number, worker.seed.folder)
+        said = bool(seed.events) and seed.events[-1].get("event") in ENDED
+        began = next((event for event in reversed(seed.events) if event.get("event") == "started"), None)
+        is_from_this_attempt = bool(began) and began["process"]["pid"] == worker.popen.pid
+        if said and is_from_this_attempt:
+            return
+        state, reason = self._silent_end(worker)
+        row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.popen.returncode}
+        files.append_line(seed.folder / "events.jsonl", files.encode(row))
+
+    def _silent_end(self, worker: _Worker) -> tuple[str, str]:
+        code = worker.popen.returncode
+        if self.stop_signal and code != -signal.SIGKILL:
+            return INTERRUPTED, f"{self.stop_signal} before training began"
+        if code < 0:
+            name = signal.Signals(-code).name
+            out_of_memory = " (out of memory?)" if name == "SIGKILL" else ""
+            return LOST, f"worker killed by {name}{out_of_memory}"
+        return FAILED, _log_tail(self.run.path / "logs" / f"seed_{worker.seed.number}.log") or f"worker exited {code}"
+
+    def _signal_workers(self, number: signal.Signals) -> None:
+        for worker in self.workers:
+            if number == signal.SIGKILL:
+                _kill_group(worker.popen.pid, number)
+            else:
+                with contextlib.suppress(ProcessLookupError):
+                    worker.popen.send_signal(number)
+
+
+def project_of(run: Run) -> Path:
+    """Return the root of the project that holds a run: the folder above `runs/`."""
+    return project.root(run.path.parent.parent)
+
+
+def _kill_group(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _log_tail(path: Path) -> str:
+    """Return the last line a worker wrote, which for an uncaught error is the error itself."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1][:500] if lines else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,215 @@
+"""What a trainer talks to while it trains: logging, periodic evaluation, checkpoints and stop requests."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlx.config.load import dump_document
+from rlx.runs import checkpoint as checkpoints
+from rlx.runs import store
+from rlx.runs.live import LiveSeed
+from rlx.runs.provenance import versions
+from rlx.train.sinks import Sinks
+
+if TYPE_CHECKING:
+    from rlx.config.schema import Experiment
+    from rlx.evaluate.policy import Policy
+    from rlx.evaluate.rollout import Evaluation, Evaluator
+    from rlx.runs.checkpoint import Bundle, Checkpoint
+
+REPORT_EPISODES = 20
+PROGRESS_SECONDS = 0.5
+
+
+class Session:
+    """One attempt at training one seed. A trainer calls `after_update` at every boundary and obeys its answer."""
+
+    def __init__(self, experiment: Experiment, live: LiveSeed, *, checkpoint: Checkpoint | None = None) -> None:
+        self.experiment = experiment
+        self.live = live
+        self.root = live.root
+        self.seed = live.number
+        self.checkpoint = checkpoint
+        self.total = experiment.algo.total_timesteps
+        self.step = checkpoint.step if checkpoint else 0
+        self._saved_step = self.step if checkpoint else -1
+        self._best = _best_so_far(live.folder) if checkpoint else float("-inf")
+        self._config = dump_document(experiment)
+        self._clock = _Clock(self.step)
+        self._evaluator: Evaluator | None = None
+        self._sinks = Sinks(experiment.log, folder=live.folder, name=f"{live.folder.parent.name}/seed_{self.seed}")
+        self._next_progress = 0.0
+        if checkpoint:
+            self._announce_resume(checkpoint)
+
+    @property
+    def folder(self) -> Path:
+        """The seed's checkpoint folder."""
+        return self.live.folder / "checkpoints"
+
+    @property
+    def is_complete(self) -> bool:
+        return self.step >= self.total
+
+    @property
+    def stop_requested(self) -> bool:
+        return self.live.stop_requested
+
+    def after_update(
+        self, step: int, metrics: Mapping[str, float], *, policy: Policy, snapshot: Callable[[], Bundle]
+    ) -> bool:
+        """Log, evaluate and save what is due at this boundary; False means: end now, everything is saved."""
+        before, self.step = self.step, step
+        is_last = self.is_complete
+        if is_last or self._crosses(self.experiment.log.every, before):
+            self._log(metrics)
+        is_best = False
+        if is_last or self._crosses(self.experiment.eval.every, before):
+            is_best = self._evaluate(policy)
+        goes_on = not is_last and not self.stop_requested
+        is_milestone = self._crosses(self.experiment.checkpoint.save_every, before)
+        if not goes_on or is_milestone:
+            self._save(snapshot(), is_best=is_best, is_milestone=is_milestone)
+        elif is_best:
+            checkpoints.write(self.folder, replace(snapshot(), replay={}), name="best", config=self._config)
+        if is_last:
+            self._report(policy)
+        return goes_on
+
+    def interrupt(self, snapshot: Callable[[], Bundle]) -> None:
+        """Save an earlier boundary at once: a stop was asked for in the middle of a rollout."""
+        bundle = snapshot()
+        self.step = bundle.step
+        if bundle.step != self._saved_step:
+            self._save(bundle, is_best=False, is_milestone=False)
+
+    def progress(self, step: int, episode_return: float | None = None) -> None:
+        """Leave a sign of life with the step reached; cheap enough for every environment step."""
+        now = time.monotonic()
+        if now >= self._next_progress:
+            self._next_progress = now + PROGRESS_SECONDS
+            self.live.beat(step=step, episode_return=episode_return)
+
+    def close(self) -> None:
+        """Flush the sinks and close the evaluation environments."""
+        self._sinks.close()
+        if self._evaluator:
+            self._evaluator.close()
+
+    def _crosses(self, every: int | None, before: int) -> bool:
+        return every is not None and self.step // every > before // every
+
+    def _log(self, metrics: Mapping[str, float]) -> None:
+        row = {**metrics, **self._clock.read(self.step)}
+        self.live.log(self.step, row)
+        self._sinks.log(self.step, row)
+
+    def _evaluate(self, policy: Policy) -> bool:
+        """Run the selection evaluation and say whether this policy is the best so far."""
+        from rlx.evaluate.protocol import Protocol
+        from rlx.evaluate.rollout import Evaluator
+
+        if self._evaluator is None:
+            protocol = Protocol.of(self.experiment, purpose="selection", root=self.root)
+            self._evaluator = Evaluator(protocol, root=self.root)
+        evaluation = self._evaluator.evaluate(policy)
+        is_best = evaluation.mean > self._best
+        self._best = max(self._best, evaluation.mean)
+        self._keep(evaluation, name=f"seed_{self.seed}_step_{self.step}")
+        self.live.event("evaluated", step=self.step, mean=evaluation.mean, is_best=is_best)
+        self._sinks.log(self.step, {"eval/return_mean": evaluation.mean})
+        return is_best
+
+    def _report(self, policy: Policy) -> None:
+        """Measure the final policy on episodes that selected nothing."""
+        from rlx.evaluate.protocol import Protocol
+        from rlx.evaluate.rollout import Evaluator
+
+        protocol = Protocol.of(self.experiment, purpose="report", episodes=REPORT_EPISODES, root=self.root)
+        evaluator = Evaluator(protocol, root=self.root)
+        try:
+            self._keep(evaluator.evaluate(policy), name=f"seed_{self.seed}_latest")
+        finally:
+            evaluator.close()
+
+    def _keep(self, evaluation: Evaluation, *, name: str) -> None:
+        document = {**evaluation.document(), "seed": self.seed, "step": self.step}
+        store.save_evaluation(self.live.folder.parent, evaluation.fingerprint, name, document)
+
+    def _save(self, bundle: Bundle, *, is_best: bool, is_milestone: bool) -> None:
+        checkpoints.write(self.folder, bundle, name="latest", config=self._config)
+        self._saved_step = bundle.step
+        if is_best:
+            checkpoints.link(self.folder, "latest", "best")
+        if is_milestone and self.experiment.checkpoint.keep:
+            checkpoints.link(self.folder, "latest", f"step_{bundle.step}")
+            checkpoints.prune(self.folder, keep=self.experiment.checkpoint.keep)
+
+    def _announce_resume(self, checkpoint: Checkpoint) -> None:
+        label, missing = resume_label(checkpoint, attempts=_attempts(self.live.folder))
+        self.live.log_resume(checkpoint.step)
+        self.live.event("resumed", step=checkpoint.step, label=label, missing=missing, checkpoint=checkpoint.path.name)
+
+
+def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]]) -> tuple[str, str]:
+    """Return how faithful continuing here is and what stands against `exact`: changed versions, code or threads."""
+    if checkpoint.resume != "exact":
+        return checkpoint.resume, checkpoint.missing
+    was, now = checkpoint.manifest.get("versions", {}), versions()
+    changed = [f"{name} {was[name]} → {now.get(name)}" for name in was if was[name] != now.get(name)]
+    if len(attempts) > 1:
+        changed += _code_changes(attempts[-2].get("git"), attempts[-1].get("git"))
+    return ("warm", "changed since: " + ", ".join(changed)) if changed else ("exact", "")
+
+
+def _code_changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
+    before, after = before or {}, after or {}
+    keys = ("commit", "diff_sha256")
+    return [f"code ({key})" for key in keys if before.get(key) != after.get(key)]
+
+
+def _attempts(folder: Path) -> list[dict[str, Any]]:
+    from rlx.files import read_rows
+
+    return list(read_rows(folder / "attempts.jsonl"))
+
+
+def _best_so_far(folder: Path) -> float:
+    """Return the score of the `best` checkpoint on disk, from the events."""
+    from rlx.files import number, read_rows
+
+    events = [row for row in read_rows(folder / "events.jsonl") if row.get("event") == "evaluated"]
+    return max((number(row["mean"]) for row in events if row.get("is_best")), default=float("-inf"))
+
+
+class _Clock:
+    """Steps a second since the last row, CPU seconds and memory of this process."""
+
+    def __init__(self, step: int) -> None:
+        self._step, self._time = step, time.monotonic()
+
+    def read(self, step: int) -> dict[str, float]:
+        now = time.monotonic()
+        rate = (step - self._step) / max(now - self._time, 1e-9)
+        self._step, self._time = step, now
+        return {
+            "time/steps_per_second": round(rate, 1),
+            "time/cpu_seconds": round(time.process_time(), 3),
+            "time/memory_mb": _resident_mb(),
+        }
+
+
+def _resident_mb() -> float:
+    try:
+        with open("/proc/self/statm", "rb") as stream:  # noqa: PTH123  hot path: no Path object
+            pages = int(stream.read().split()[1])
+        return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+    except OSError:
+        import resource
+
+        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
