@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlx.config.load import dump_document
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
 from rlx.runs.live import LiveSeed
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from rlx.evaluate.rollout import Evaluation, Evaluator
     from rlx.runs.checkpoint import Bundle, Checkpoint
 
-REPORT_EPISODES = 20
 PROGRESS_SECONDS = 0.5
 
 
@@ -39,7 +36,7 @@ class Session:
         self.step = checkpoint.step if checkpoint else 0
         self._saved_step = self.step if checkpoint else -1
         self._best = _best_so_far(live.folder) if checkpoint else float("-inf")
-        self._config = dump_document(experiment)
+        self._config = experiment.model_dump(mode="json", exclude_none=True)
         self._clock = _Clock(self.step)
         self._evaluator: Evaluator | None = None
         self._sinks = Sinks(experiment.log, folder=live.folder, name=f"{live.folder.parent.name}/seed_{self.seed}")
@@ -76,7 +73,7 @@ class Session:
         if not goes_on or is_milestone:
             self._save(snapshot(), is_best=is_best, is_milestone=is_milestone)
         elif is_best:
-            checkpoints.write(self.folder, replace(snapshot(), replay={}), name="best", config=self._config)
+            checkpoints.write(self.folder, snapshot().without_replay(), name="best", config=self._config)
         if is_last:
             self._report(policy)
         return goes_on
@@ -116,7 +113,7 @@ class Session:
 
         if self._evaluator is None:
             protocol = Protocol.of(self.experiment, purpose="selection", root=self.root)
-            self._evaluator = Evaluator(protocol, root=self.root)
+            self._evaluator = Evaluator(protocol)
         evaluation = self._evaluator.evaluate(policy)
         is_best = evaluation.mean > self._best
         self._best = max(self._best, evaluation.mean)
@@ -130,12 +127,8 @@ class Session:
         from rlx.evaluate.protocol import Protocol
         from rlx.evaluate.rollout import Evaluator
 
-        protocol = Protocol.of(self.experiment, purpose="report", episodes=REPORT_EPISODES, root=self.root)
-        evaluator = Evaluator(protocol, root=self.root)
-        try:
+        with Evaluator(Protocol.of(self.experiment, purpose="report", root=self.root)) as evaluator:
             self._keep(evaluator.evaluate(policy), name=f"seed_{self.seed}_latest")
-        finally:
-            evaluator.close()
 
     def _keep(self, evaluation: Evaluation, *, name: str) -> None:
         document = {**evaluation.document(), "seed": self.seed, "step": self.step}

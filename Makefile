@@ -1,0 +1,46 @@
+# setup · demo · test · check · bench · release-check.  Needs only python3, git and make.
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
+
+.PHONY: setup demo test check bench docs release-check clean
+setup: $(VENV)/dev.stamp
+
+# torch first, alone: its pinned version is the CPU build
+$(VENV)/core.stamp: pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (once, a few minutes) ..."
+	@test -x $(PY) || python3 -m venv $(VENV)
+	@$(PIP) "$(TORCH)"
+	@$(PIP) -e ".[sb3]"
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/core.stamp
+	@echo "installing what tests need ..."
+	@$(PIP) -e ".[dev]"
+	@touch $@
+
+demo: $(VENV)/core.stamp
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/cartpole/demo.sh demo
+
+test: $(VENV)/dev.stamp
+	@$(PY) -m pytest -q -n 2 --dist worksteal
+
+check: $(VENV)/dev.stamp
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check --quiet src tests bench examples
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --no-cache
+	@$(PY) docs/generate.py --check
+
+docs: $(VENV)/dev.stamp
+	@$(PY) docs/generate.py
+
+bench: $(VENV)/dev.stamp
+	@for script in bench/*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+release-check: check test demo
+	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	@rm -rf $(VENV) dist build demo
