@@ -55,6 +55,7 @@ def create(experiment: Experiment, *, root: Path, lineage: Mapping[str, Any] | N
         "env": experiment.env.id,
         "algorithm": experiment.algo.name,
         "backend": backend_name(experiment),
+        "total_timesteps": experiment.algo.total_timesteps,
         "config_hash": config_hash(experiment),
         "group_hash": group_hash(experiment),
         "argv": sys.argv,
@@ -198,10 +199,12 @@ def _experiment(config: Experiment | Mapping[str, Any] | str | Path, seeds: int 
     from rlx.config.load import load, parse
     from rlx.config.schema import Experiment
 
-    if isinstance(config, (str, Path)):
-        config = load(Path(config))
-    elif not isinstance(config, Experiment):
-        config = parse(dict(config))
+    if isinstance(config, Experiment):
+        experiment = config
+    elif isinstance(config, (str, Path)):
+        experiment = load(Path(config))
+    else:
+        experiment = parse(dict(config))
     if seeds is None:
-        return config
-    return config.model_copy(update={"seeds": seeds if isinstance(seeds, int) else tuple(seeds)})
+        return experiment
+    return experiment.model_copy(update={"seeds": seeds if isinstance(seeds, int) else tuple(seeds)})

@@ -111,8 +111,7 @@ class Supervisor:
         seed = Seed(worker.seed.number, worker.seed.folder)
         said = bool(seed.events) and seed.events[-1].get("event") in ENDED
         began = next((event for event in reversed(seed.events) if event.get("event") == "started"), None)
-        is_from_this_attempt = bool(began) and began["process"]["pid"] == worker.popen.pid
-        if said and is_from_this_attempt:
+        if said and began and began["process"]["pid"] == worker.popen.pid:
             return
         state, reason = self._silent_end(worker)
         row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.popen.returncode}
