@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+
+from rlx.errors import RlxError
 
 
 def git(*arguments: str, folder: Path) -> str | None:
@@ -19,3 +24,39 @@ def git(*arguments: str, folder: Path) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.decode("utf-8", "replace")
+
+
+def ffmpeg_program() -> str | None:
+    """Return the ffmpeg that would be used: imageio-ffmpeg's own binary, else the system's; None where there is none."""
+    try:
+        import imageio_ffmpeg
+
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
+    except (ImportError, RuntimeError):
+        return None
+
+
+def ffmpeg(*arguments: str, frames: Iterable[bytes]) -> None:
+    """Run ffmpeg with raw frames on its standard input; its last words become the error."""
+    program = ffmpeg_program()
+    if program is None:
+        raise RlxError("no ffmpeg was found", hint="pip install imageio-ffmpeg, or use --format gif")
+    with tempfile.TemporaryFile() as talk:  # a file, not a pipe: nobody reads while frames are being written
+        argv = [program, "-hide_banner", "-loglevel", "error", *arguments]
+        encoder = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=talk)
+        assert encoder.stdin is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has ended early and says why
+                for frame in frames:
+                    encoder.stdin.write(frame)
+                encoder.stdin.close()
+            code = encoder.wait()
+        finally:
+            with contextlib.suppress(OSError):
+                encoder.stdin.close()
+            encoder.kill()
+            encoder.wait()
+        if code:
+            talk.seek(0)
+            lines = talk.read().decode("utf-8", "replace").strip().splitlines()
+            raise RlxError(f"ffmpeg failed: {lines[-1] if lines else f'exit code {code}'}")

@@ -1,0 +1,125 @@
+"""One episode, and the environment that plays a fixed list of them, each on its own seed."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlx.errors import JobFailed, RlxError
+from rlx.evaluate.protocol import UNDECLARED_HORIZON
+
+if TYPE_CHECKING:
+    import gymnasium
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode in raw reward; `success` where the environment reports it, `terms` the summed reward terms."""
+
+    seed: int
+    episode_return: float
+    length: int
+    success: bool | None = None
+    terms: Mapping[str, float] = field(default_factory=dict)
+    is_cut: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the episode as JSON-able data; what it does not have is left out."""
+        row: dict[str, Any] = {"seed": self.seed, "return": self.episode_return, "length": self.length}
+        if self.success is not None:
+            row["success"] = self.success
+        if self.terms:
+            row["terms"] = dict(self.terms)
+        return {**row, "is_cut": True} if self.is_cut else row
+
+
+class Lane:
+    """One environment and the seeds of the episodes it plays, one after the other."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seeds: range, *, name: str) -> None:
+        self.env, self.seeds, self.name = env, seeds, name
+        self.horizon = horizon_of(env) or UNDECLARED_HORIZON
+        self.mask_of = env.get_wrapper_attr("action_masks") if env.has_wrapper_attr("action_masks") else None
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Stand before the first episode."""
+        self.played: list[Episode] = []
+
+    @property
+    def is_active(self) -> bool:
+        """Whether an episode is being played or still to play."""
+        return len(self.played) < len(self.seeds)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the current episode."""
+        return self.seeds[len(self.played)]
+
+    def begin(self) -> None:
+        """Reset the environment with the next episode's seed."""
+        self.length, self.total = 0, 0.0
+        self.terms: dict[str, float] = {}
+        try:
+            self.observation, _ = self.env.reset(seed=self.seed)
+        except Exception as error:  # the environment is other people's code, as a plug-in is
+            raise self._failure(error, "reset") from error
+
+    def step(self, action: Any) -> bool:
+        """Advance by one action and say whether that ended the episode."""
+        try:
+            self.observation, reward, terminated, truncated, info = self.env.step(action)
+            self._count(float(reward), info)
+        except Exception as error:  # as above
+            raise self._failure(error, f"step {self.length + 1}") from error
+        is_cut = not (terminated or truncated) and self.length >= self.horizon
+        if not (terminated or truncated or is_cut):
+            return False
+        self.played.append(Episode(self.seed, self.total, self.length, _success(info), self.terms, is_cut))
+        return True
+
+    def _count(self, reward: float, info: Mapping[str, Any]) -> None:
+        self.length += 1
+        self.total += reward
+        for term, value in (info.get("reward_terms") or {}).items():
+            self.terms[term] = self.terms.get(term, 0.0) + float(value)
+
+    def mask(self) -> NDArray[np.bool_]:
+        """Return the allowed actions; all of them once there is nothing left to play."""
+        assert self.mask_of is not None
+        allowed = np.asarray(self.mask_of(), dtype=np.bool_)
+        return allowed if self.is_active else np.ones_like(allowed)
+
+    def _failure(self, error: Exception, where: str) -> RlxError:
+        if isinstance(error, RlxError):
+            return error
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno}"
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return JobFailed(
+            f"{self.name} raised {what} ({place}) at {where} of the episode with seed {self.seed}",
+            hint="the error is the environment's: fix it there, then evaluate again",
+        )
+
+
+def horizon_of(env: gymnasium.Env[Any, Any]) -> int | None:
+    """Return the time limit that is applied to an environment, if one is."""
+    from gymnasium.wrappers import TimeLimit
+
+    layer: Any = env
+    while layer is not None:
+        if isinstance(layer, TimeLimit):
+            return int(layer._max_episode_steps)
+        layer = getattr(layer, "env", None)
+    return None
+
+
+def _success(info: Mapping[str, Any]) -> bool | None:
+    value = info.get("is_success", info.get("success"))
+    return None if value is None else bool(value)

@@ -1,0 +1,90 @@
+"""What a policy is to rlx: a batch of raw observations in, a batch of actions out; and how one is loaded."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlx import plugins
+from rlx.runs import checkpoint as checkpoints
+
+if TYPE_CHECKING:
+    from gymnasium import Space
+
+    from rlx.runs.checkpoint import Checkpoint
+
+Batch = NDArray[Any] | dict[str, Any] | tuple[Any, ...]
+"""Observations of several environments as their space batches them: an array, or a dict or tuple of arrays."""
+
+
+class Policy(Protocol):
+    """A policy as evaluation knows it; normaliser and frame order are inside, so nothing can be left out."""
+
+    def predict(
+        self, observations: Batch, *, deterministic: bool = True, masks: NDArray[np.bool_] | None = None
+    ) -> NDArray[Any]:
+        """Return one action a row for raw environment observations; `masks` (rows, actions) are the allowed ones."""
+        ...
+
+    def reset(self, finished: NDArray[np.bool_] | None = None) -> None:
+        """Forget the recurrent state of the rows that begin a new episode; of all rows without an argument."""
+        ...
+
+
+class RandomPolicy:
+    """Draws every action from the action space: the score that a trained policy must beat."""
+
+    def __init__(self, action_space: Space[Any], seed: int = 0) -> None:
+        self._space = copy.deepcopy(action_space)
+        self._space.seed(seed)
+
+    def predict(
+        self, observations: Batch, *, deterministic: bool = True, masks: NDArray[np.bool_] | None = None
+    ) -> NDArray[Any]:
+        """Return one random action a row."""
+        rows = [None] * _rows(observations) if masks is None else masks
+        actions = [self._space.sample() if mask is None else self._masked(mask) for mask in rows]
+        batch: NDArray[Any] = stack(self._space, actions)
+        return batch
+
+    def reset(self, finished: NDArray[np.bool_] | None = None) -> None:
+        """Keep nothing between steps."""
+
+    def _masked(self, mask: NDArray[np.bool_]) -> Any:
+        from gymnasium.spaces import MultiDiscrete
+
+        flat = np.asarray(mask, dtype=np.int8)
+        if isinstance(self._space, MultiDiscrete):
+            return self._space.sample(mask=tuple(np.split(flat, np.cumsum(self._space.nvec)[:-1])))
+        return self._space.sample(mask=flat)
+
+
+def load(path: Path) -> Policy:
+    """Rebuild the policy of a checkpoint; nothing stored in it is executed."""
+    return rebuild(checkpoints.read(path, with_replay=False))
+
+
+def rebuild(checkpoint: Checkpoint) -> Policy:
+    """Rebuild the policy of a checkpoint that was read and verified."""
+    policy: Policy = plugins.load(plugins.BACKENDS, checkpoint.backend, kind="backend")().load(checkpoint)
+    return policy
+
+
+def _rows(observations: Batch) -> int:
+    leaf: Any = observations
+    while isinstance(leaf, (dict, tuple)):
+        leaf = next(iter(leaf.values())) if isinstance(leaf, dict) else leaf[0]
+    return len(leaf)
+
+
+def stack(space: Space[Any], items: Sequence[Any]) -> Any:
+    """Return elements of a space as one batch: (rows, …) arrays in the space's own structure."""
+    from gymnasium.vector.utils import concatenate, create_empty_array
+
+    empty: Any = create_empty_array(space, n=len(items))
+    return concatenate(space, items, empty)

@@ -1,0 +1,182 @@
+"""Rolling out a policy under a protocol: every episode played to its end on its own seed.
+
+Episode i is reset with seed i of the protocol and belongs to one environment from the start, so neither the number of
+environments nor short episodes change what is averaged. The environments advance in lockstep and the policy always
+sees a batch of the same size.
+
+What is not covered: an environment that keeps something across `reset`, or draws from a global random generator, can
+let one episode influence another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlx.evaluate.episode import Episode, Lane
+from rlx.evaluate.policy import Policy, RandomPolicy, stack
+from rlx.evaluate.protocol import Protocol
+
+MOST_PARALLEL = 10
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The episodes of one policy under one protocol; `made` is when, in seconds since the epoch."""
+
+    protocol: Protocol
+    fingerprint: str
+    episodes: tuple[Episode, ...]
+    made: float
+
+    @cached_property
+    def returns(self) -> NDArray[np.float64]:
+        return np.array([episode.episode_return for episode in self.episodes], dtype=np.float64)
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        """The spread of these episodes (not an error of the mean, and not the spread over training seeds)."""
+        with np.errstate(invalid="ignore"):
+            return float(self.returns.std())
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.returns))
+
+    @property
+    def success_rate(self) -> float | None:
+        known = [episode.success for episode in self.episodes if episode.success is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def cut(self) -> int:
+        """How many episodes did not end by themselves."""
+        return sum(episode.is_cut for episode in self.episodes)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of this evaluation without its episodes."""
+        return {
+            "n": len(self.episodes),
+            "mean": self.mean,
+            "std": self.std,
+            "median": self.median,
+            "min": float(self.returns.min()),
+            "max": float(self.returns.max()),
+            "length_mean": float(np.mean([episode.length for episode in self.episodes])),
+            **({} if self.success_rate is None else {"success_rate": self.success_rate}),
+            **({"cut": self.cut} if self.cut else {}),
+        }
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON-able data: figures, protocol and each episode."""
+        return {
+            "fingerprint": self.fingerprint,
+            "purpose": self.protocol.purpose,
+            "time": self.made,
+            **self.summary(),
+            "protocol": self.protocol.content,
+            "episodes": [episode.document() for episode in self.episodes],
+        }
+
+
+class Evaluator:
+    """Evaluates policies under one protocol; keeps its environments between calls."""
+
+    def __init__(self, protocol: Protocol, *, most_parallel: int = MOST_PARALLEL) -> None:
+        self.protocol = protocol
+        self._most_parallel = most_parallel
+        self._lanes: list[Lane] = []
+
+    def evaluate(self, policy: Policy) -> Evaluation:
+        """Play every episode of the protocol; the process's random generators are left as they were."""
+        with _own_randomness(self.protocol.episode_seeds().start):
+            lanes = self._open()
+            episodes = sorted(_play(lanes, policy, self.protocol), key=lambda episode: episode.seed)
+            fingerprint = self.protocol.fingerprint()
+        return Evaluation(self.protocol, fingerprint, tuple(episodes), made=time.time())
+
+    def evaluate_random(self) -> Evaluation:
+        """Evaluate the random policy: what no training at all scores."""
+        with _own_randomness(0):
+            action_space = self._open()[0].env.action_space
+        return self.evaluate(RandomPolicy(action_space, seed=self.protocol.episode_seeds().start))
+
+    def close(self) -> None:
+        """Close the environments."""
+        for lane in self._lanes:
+            lane.env.close()
+        self._lanes = []
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> list[Lane]:
+        from rlx.envs.make import make_env
+
+        count = min(self.protocol.episodes, self._most_parallel)
+        seeds = self.protocol.episode_seeds()
+        while len(self._lanes) < count:
+            env = make_env(self.protocol.env, root=self.protocol.root)
+            self._lanes.append(Lane(env, seeds[len(self._lanes) :: count], name=self.protocol.env.id))
+        return self._lanes
+
+
+def _play(lanes: list[Lane], policy: Policy, protocol: Protocol) -> list[Episode]:
+    from gymnasium.vector.utils import batch_space, iterate
+
+    space = lanes[0].env.observation_space
+    actions_space = batch_space(lanes[0].env.action_space, len(lanes))
+    for lane in lanes:
+        lane.rewind()
+        lane.begin()
+    policy.reset()
+    while any(lane.is_active for lane in lanes):
+        observations = stack(space, [lane.observation for lane in lanes])
+        masks = np.stack([lane.mask() for lane in lanes]) if lanes[0].mask_of else None
+        actions = policy.predict(observations, deterministic=protocol.deterministic, masks=masks)
+        finished = np.zeros(len(lanes), dtype=np.bool_)
+        for index, (lane, action) in enumerate(zip(lanes, iterate(actions_space, actions), strict=True)):
+            finished[index] = lane.is_active and lane.step(action)
+            if finished[index] and lane.is_active:
+                lane.begin()
+        if finished.any():
+            policy.reset(finished)
+    return [episode for lane in lanes for episode in lane.played]
+
+
+@contextlib.contextmanager
+def _own_randomness(seed: int) -> Iterator[None]:
+    """Seed the process's generators for what happens inside, and put them back afterwards."""
+    torch: Any = sys.modules.get("torch")  # not loaded: no generator of its to disturb
+    python, legacy = random.getstate(), np.random.get_state()
+    on_cpu = torch.get_rng_state() if torch else None
+    on_cuda = torch.cuda.get_rng_state_all() if torch and torch.cuda.is_initialized() else None
+    random.seed(seed)
+    np.random.seed(seed)
+    if torch:
+        torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(legacy)
+        if torch:
+            torch.set_rng_state(on_cpu)
+        if on_cuda is not None:
+            torch.cuda.set_rng_state_all(on_cuda)
