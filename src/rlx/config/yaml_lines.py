@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from rlx.config import catalog
 from rlx.errors import ConfigError, NotFound, did_you_mean
 
 KeyPath = tuple[str | int, ...]
@@ -142,12 +143,14 @@ def _bytes(path: Path, source: str) -> bytes:
 def near_files(path: Path) -> str:
     """Say which config file may have been meant."""
     folders = dict.fromkeys((path.parent, Path(), Path("configs")))
-    known = {shown(file): file for folder in folders for file in _configs_in(folder)}
-    by_name = {file.name: name for name, file in known.items()} | {file.stem: name for name, file in known.items()}
-    close = did_you_mean(shown(path), list(known)) or by_name.get(did_you_mean(path.name, list(by_name)) or "")
+    known = [file for folder in folders for file in _configs_in(folder)]
+    names = {file.stem: file for file in reversed(known)} | {file.name: file for file in reversed(known)}
+    close = did_you_mean(path.name, list(names))
     if close:
-        return f"did you mean `{close}`?"
-    return f"there are: {', '.join(list(known)[:5])}" if known else "make one: rlx init --here"
+        return f"did you mean `{shown(names[close])}`?"
+    if path.stem in catalog.names():
+        return f"did you mean `{catalog.PREFIX}{path.stem}`?"
+    return f"there are: {', '.join(map(shown, known[:5]))}" if known else "make one: rlx init --here"
 
 
 def _configs_in(folder: Path) -> list[Path]:

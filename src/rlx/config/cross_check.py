@@ -1,0 +1,193 @@
+"""What can only be wrong between keys: sizes that do not fit, cadences longer than the run, devices not there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from rlx.config.defaults import divisors
+from rlx.config.devices import SPELLING
+from rlx.config.schema import LARGEST_SEED, Ars, Dqn, Experiment, OffPolicy, OnPolicy, Ppo, Problem, Tqc, Trpo
+from rlx.errors import did_you_mean
+from rlx.plugins import BACKENDS
+
+POLICY_TYPES = ("mlp", "cnn", "multi")
+_POLICY_SPELLINGS = {"mlppolicy": "mlp", "cnnpolicy": "cnn", "multiinputpolicy": "multi", "dict": "multi"}
+
+
+def cross_check(experiment: Experiment, *, devices: Collection[str] | None = None) -> list[Problem]:
+    """Return every problem and note about a resolved experiment; `devices` is what the machine has, if asked."""
+    return [
+        *_names(experiment),
+        *_device(experiment, devices),
+        *_seeds(experiment),
+        *_on_policy(experiment),
+        *_off_policy(experiment),
+        *_single_algorithms(experiment),
+        *_cadence(experiment),
+        *_resources(experiment),
+    ]
+
+
+def _note(key: str, message: str, hint: str | None = None) -> Problem:
+    return Problem(key, message, hint, is_error=False)
+
+
+def _names(experiment: Experiment) -> Iterator[Problem]:
+    kind = experiment.policy.type
+    if kind not in POLICY_TYPES and ":" not in kind:
+        near = _POLICY_SPELLINGS.get(kind.lower()) or did_you_mean(kind, POLICY_TYPES)
+        hint = f"did you mean `{near}`?" if near else "policy: {type: mlp}"
+        yield Problem("policy.type", f"unknown policy type `{kind}`; expected mlp, cnn, multi or `file.py:Class`", hint)
+    known = ("auto", *BACKENDS)
+    if experiment.backend not in known:
+        near = did_you_mean(experiment.backend, known)
+        hint = f"did you mean `{near}`?" if near else f"known: {', '.join(known)}"
+        yield Problem("backend", f"unknown backend `{experiment.backend}`", hint)
+
+
+def _device(experiment: Experiment, devices: Collection[str] | None) -> Iterator[Problem]:
+    device = experiment.device
+    if not SPELLING.match(device):
+        near = "cuda" if device.lower() in ("gpu", "nvidia") else did_you_mean(device, ("auto", "cpu", "cuda", "mps"))
+        hint = f"did you mean `{near}`?" if near else "device: auto"
+        yield Problem("device", f"`device` is {device!r}; expected auto, cpu, cuda, cuda:N or mps", hint)
+    elif devices is not None and device != "auto" and device.split(":")[0] not in devices:
+        yield Problem("device", f"device `{device}` is not on this machine", "train on what there is: -s device=auto")
+
+
+def _seeds(experiment: Experiment) -> Iterator[Problem]:
+    seeds = experiment.seeds
+    if isinstance(seeds, tuple):
+        twice = sorted({seed for seed in seeds if seeds.count(seed) > 1}) if len(set(seeds)) < len(seeds) else []
+        if not seeds:
+            yield Problem("seeds", "`seeds` is an empty list", "seeds: 5, or seeds: [0, 1, 2]")
+        if twice:
+            yield Problem(
+                "seeds", f"`seeds` has {twice[0]} more than once", "every seed is one replicate: list it once"
+            )
+    elif seeds is not None and experiment.seed + seeds - 1 > LARGEST_SEED:
+        yield Problem(
+            "seeds", f"{seeds} seeds from {experiment.seed} on go beyond {LARGEST_SEED}", "start at a lower `seed`"
+        )
+
+
+def _on_policy(experiment: Experiment) -> Iterator[Problem]:
+    algo = experiment.algo
+    if not isinstance(algo, OnPolicy):
+        return
+    copies = experiment.env.num_envs or 1
+    rollout = copies * algo.rollout_steps
+    if rollout > algo.total_timesteps:
+        yield _note(
+            "algo.total_timesteps",
+            f"`algo.total_timesteps` is {algo.total_timesteps}, less than one rollout: the run takes {rollout} steps",
+            f"num_envs × rollout_steps = {copies} × {algo.rollout_steps} = {rollout}",
+        )
+    if isinstance(algo, (Ppo, Trpo)):
+        yield from _batch(algo, rollout, f"num_envs × rollout_steps = {copies} × {algo.rollout_steps} = {rollout}")
+
+
+def _batch(algo: Ppo | Trpo, rollout: int, sum_: str) -> Iterator[Problem]:
+    batch = algo.batch_size
+    if batch > rollout:
+        yield Problem("algo.batch_size", f"`algo.batch_size` is {batch}, more than {sum_}", _nearest(rollout, batch))
+    elif rollout % batch:
+        yield Problem(
+            "algo.batch_size", f"`algo.batch_size` is {batch}, which does not divide {sum_}", _nearest(rollout, batch)
+        )
+    elif algo.normalize_advantage and batch == 1:
+        yield Problem(
+            "algo.batch_size",
+            "`algo.batch_size` is 1: advantages cannot be normalised",
+            "-s algo.normalize_advantage=false",
+        )
+
+
+def _nearest(rollout: int, wanted: int) -> str:
+    fitting = divisors(rollout)
+    below = [n for n in fitting if n < wanted][-1:]
+    above = [n for n in fitting if n > wanted][:1]
+    near = " or ".join(f"-s algo.batch_size={n}" for n in [*below, *above])
+    return near or "choose a divisor"
+
+
+def _off_policy(experiment: Experiment) -> Iterator[Problem]:
+    algo = experiment.algo
+    if not isinstance(algo, OffPolicy):
+        return
+    if algo.batch_size > algo.buffer_size:
+        yield Problem(
+            "algo.batch_size",
+            f"`algo.batch_size` is {algo.batch_size}, more than `algo.buffer_size` ({algo.buffer_size}) holds",
+            f"-s algo.batch_size={algo.buffer_size}, or a larger buffer",
+        )
+    if algo.learning_starts >= algo.total_timesteps:
+        yield Problem(
+            "algo.learning_starts",
+            f"`algo.learning_starts` is {algo.learning_starts}: a run of {algo.total_timesteps} steps never learns",
+            f"-s algo.learning_starts={algo.total_timesteps // 10}",
+        )
+    if algo.gradient_steps == 0:
+        yield Problem(
+            "algo.gradient_steps", "`algo.gradient_steps` is 0: it would never learn", "-s algo.gradient_steps=1"
+        )
+
+
+def _single_algorithms(experiment: Experiment) -> Iterator[Problem]:
+    algo = experiment.algo
+    if isinstance(algo, Dqn):
+        if algo.exploration_final > algo.exploration_initial:
+            yield _note(
+                "algo.exploration_final", "exploration grows: `exploration_final` is more than `exploration_initial`"
+            )
+        if algo.target_update_every > algo.total_timesteps:
+            yield _note(
+                "algo.target_update_every",
+                f"`algo.target_update_every` is {algo.target_update_every}: the target network never changes",
+                f"-s algo.target_update_every={max(1, algo.total_timesteps // 20)}",
+            )
+    if isinstance(algo, Tqc) and algo.dropped_quantiles >= algo.quantiles:
+        yield Problem(
+            "algo.dropped_quantiles",
+            f"`algo.dropped_quantiles` is {algo.dropped_quantiles} of {algo.quantiles} quantiles: none is left",
+            f"-s algo.dropped_quantiles={algo.quantiles // 10}",
+        )
+    if isinstance(algo, Ars) and (algo.top_deltas or 0) > algo.deltas:
+        yield Problem(
+            "algo.top_deltas", f"`algo.top_deltas` is {algo.top_deltas}, more than `algo.deltas` ({algo.deltas})",
+            f"-s algo.top_deltas={algo.deltas}",
+        )  # fmt: skip
+    rate = algo.learning_rate
+    if isinstance(rate, float) and rate >= 0.1 and not isinstance(algo, Ars):
+        yield _note(
+            "algo.learning_rate", f"`algo.learning_rate` is {rate:g}, which is very large", "usual: 1e-5 to 1e-2"
+        )
+
+
+def _cadence(experiment: Experiment) -> Iterator[Problem]:
+    total = experiment.algo.total_timesteps
+    for key, every, what in (
+        ("eval.every", experiment.eval.every, "no evaluation before the end"),
+        ("checkpoint.save_every", experiment.checkpoint.save_every, "no `step_N` checkpoint"),
+        ("log.every", experiment.log.every, "no metrics before the end"),
+    ):
+        if every is not None and every > total:
+            yield _note(
+                key,
+                f"`{key}` is {every}, longer than the run ({total} steps): {what}",
+                f"-s {key}={max(1, total // 10)}",
+            )
+
+
+def _resources(experiment: Experiment) -> Iterator[Problem]:
+    env, resources = experiment.env, experiment.resources
+    if env.vectorization == "async" and resources.cores == 1:
+        yield _note(
+            "env.vectorization",
+            "`async` runs each copy in its own process, on one core",
+            "sync is faster, or -s resources.cores=2",
+        )
+    if experiment.device == "cpu" and resources.gpus:
+        yield _note("resources.gpus", f"`resources.gpus` is {resources.gpus:g}, but `device` is cpu", "-s device=cuda")
+    if env.normalize.obs and experiment.policy.type == "cnn":
+        yield _note("env.normalize.obs", "a cnn scales its images itself", "-s env.normalize.obs=false")

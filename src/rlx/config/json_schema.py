@@ -1,0 +1,60 @@
+"""The JSON Schema of a config file, for editors: completion, descriptions and red underlines while typing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlx.config.keys import MEANINGS
+from rlx.config.schema import ALGORITHMS, SCHEMA, CustomAlgo, Experiment, Section
+from rlx.config.sections import SECTIONS
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema; nothing is required in it, because a config may extend another."""
+    document = Experiment.model_json_schema()
+    definitions = {name: _optional(definition) for name, definition in document.pop("$defs").items()}
+    for prefix, model in _models():
+        _describe(definitions.get(model.__name__, document), prefix)
+    properties = document["properties"]
+    properties["algo"] = _algo()
+    properties["extends"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    properties["schema"] = {"const": SCHEMA}
+    _describe(document, "")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "rlx experiment",
+        **{key: value for key, value in document.items() if key not in ("title", "required")},
+        "$defs": definitions,
+    }
+
+
+def _models() -> list[tuple[str, type[Section]]]:
+    algorithms = [("algo", model) for model in (*ALGORITHMS.values(), CustomAlgo)]
+    return [*((name, model) for name, model in SECTIONS.items() if name), *algorithms]
+
+
+def _optional(definition: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in definition.items() if key not in ("required", "title")}
+
+
+def _describe(definition: dict[str, Any], prefix: str) -> None:
+    for key, field in definition["properties"].items():
+        field.pop("title", None)
+        meaning = MEANINGS.get(f"{prefix}.{key}" if prefix else key)
+        if meaning:
+            field["description"] = meaning
+
+
+def _algo() -> dict[str, Any]:
+    """Choose the algorithm's keys by its name, which editors follow better than a union."""
+    return {
+        "type": "object",
+        "properties": {"name": {"anyOf": [{"enum": list(ALGORITHMS)}, {"type": "string", "pattern": ":"}]}},
+        "allOf": [
+            {
+                "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
+                "then": {"$ref": f"#/$defs/{model.__name__}"},
+            }
+            for name, model in ALGORITHMS.items()
+        ],
+    }
