@@ -6,12 +6,9 @@ What is not covered: power loss on disks that lie about fsync, and append atomic
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import fcntl
-import hashlib
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,8 +92,12 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file."""
-    return orjson.loads(path.read_bytes())
+    """Parse a JSON file; a bad one raises a `ValueError` that names it."""
+    content = path.read_bytes()
+    try:
+        return orjson.loads(content)
+    except ValueError as error:
+        raise ValueError(f"{path.parent.name}/{path.name} is not valid JSON: {error}") from None
 
 
 def sync_folder(folder: Path) -> None:
@@ -142,6 +143,8 @@ def append_line(path: Path, row: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    if size == 0:
+        sync_folder(path.parent)  # the file itself is new
 
 
 def trim_torn_tail(descriptor: int) -> int:
@@ -166,7 +169,10 @@ def trim_torn_tail(descriptor: int) -> int:
 
 def read_rows(path: Path, *, offset: int = 0) -> Iterator[Any]:
     """Yield the rows of a JSONL file from a byte offset on; an unfinished last line is ignored."""
-    yield from rows_in(complete_lines(path, offset=offset))
+    try:
+        yield from rows_in(complete_lines(path, offset=offset))
+    except ValueError as error:
+        raise ValueError(f"{path.parent.name}/{path.name} has a bad line: {error}") from None
 
 
 def complete_lines(path: Path, *, offset: int = 0) -> bytes:
@@ -200,6 +206,8 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
 
 def sha256(content: bytes) -> str:
     """Return the hex digest of some bytes."""
+    import hashlib
+
     return hashlib.sha256(content).hexdigest()
 
 
@@ -208,6 +216,8 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 def replace_folder(new: Path, target: Path) -> None:
     """Put the folder `new` in the place of `target`, atomically where the file system can (renameat2)."""
+    import shutil
+
     if not target.exists():
         os.rename(new, target)
     elif _exchange(new, target):
@@ -222,6 +232,8 @@ def replace_folder(new: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
+    import ctypes
+
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if renameat2 is None:
         return False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlx.errors import NotFound, UsageError
 from rlx.launch import launch
 from rlx.runs import checkpoint
-from rlx.runs.run import Run, Seed
+from rlx.runs.run import SNAPSHOT, Run, Seed
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment
@@ -45,11 +45,10 @@ def _source(origin: Run, seed: Seed) -> checkpoint.Checkpoint:
 
 
 def _experiment(origin: Run, overrides: list[str]) -> Experiment:
-    from rlx.config.load import parse
+    from rlx.config.load import load
 
     seeds = [seed.number for seed in origin.seeds]
-    document: dict[str, Any] = {**origin.config, "seeds": seeds}
-    return parse(document, source=origin.name, overrides=overrides)
+    return load(origin.path / SNAPSHOT, overrides=[*overrides, f"seeds={seeds}"])
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -27,12 +27,14 @@ POLL_SECONDS = 0.05
 
 def check(experiment: Experiment, *, root: Path) -> list[Problem]:
     """Make the environment once and ask the backend: refuse what cannot train, return what is worth knowing."""
-    from rlx.config.schema import cross_check
+    from rlx.config import devices
+    from rlx.config.cross_check import cross_check
     from rlx.envs.make import inspect
     from rlx.train.trainer import trainer_for
 
     trainer = trainer_for(experiment)
-    problems = [*cross_check(experiment), *trainer.check(experiment, inspect(experiment.env, root=root))]
+    problems = cross_check(experiment, devices=devices.present())
+    problems += trainer.check(experiment, inspect(experiment.env, root=root))
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         raise ConfigError(f"{errors[0].key}: {errors[0].message}", hint=errors[0].hint)
@@ -85,7 +87,7 @@ def resume(run: Run) -> Run:
     if not unfinished:
         raise UsageError(
             f"{run.name} is complete: {tally([seed.status.state for seed in run.seeds])}",
-            hint=f"train further in a new run: rlx resume {run.name} --fork -s algo.total_timesteps={2 * run.planned_steps}",
+            hint=f"go on in a new run: rlx resume {run.name} --fork -s algo.total_timesteps={2 * run.planned_steps}",
         )
     start(run, unfinished)
     return Run(run.path)

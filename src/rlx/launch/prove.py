@@ -1,4 +1,4 @@
-"""Prove that resuming is exact: train from one checkpoint to a later one again and compare every value."""
+"""Prove that resuming is exact: train a stretch once in one go and once with a break, and compare every value."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlx import files
-from rlx.errors import JobFailed, NotFound
+from rlx.errors import JobFailed
 from rlx.launch.resources import worker_environment
 from rlx.launch.supervisor import project_of
 from rlx.runs import checkpoint
@@ -20,14 +19,56 @@ from rlx.train.session import Session
 
 if TYPE_CHECKING:
     from rlx.evaluate.policy import Policy
-    from rlx.runs.checkpoint import Bundle
+    from rlx.runs.checkpoint import Bundle, Checkpoint
+
+LEAST_STEPS = 2000
+SCRATCH = "nothing"
 
 
 def prove(run: Run, seed: Seed) -> dict[str, Any]:
-    """Train one stretch of a seed again, in a process of its own, and say whether it came out the same."""
+    """Train on from a seed's newest unfinished checkpoint, with and without a break, and say whether both agree."""
+    start = _start(run, seed)
+    first = start.step if start else 0
+    middle, end = _stretch(run, first)
+    origin = str(start.path) if start else SCRATCH
+    with tempfile.TemporaryDirectory() as folder:
+        whole = _train(run, seed, origin, end, Path(folder) / "whole")
+        half = _train(run, seed, origin, middle, Path(folder) / "half")
+        joined = _train(run, seed, str(half.path), end, Path(folder) / "joined")
+    difference = _difference(whole, joined)
+    return {
+        "seed": seed.number,
+        "from": first,
+        "break": half.step,
+        "to": whole.step,
+        "label": half.resume,
+        "missing": half.missing,
+        "is_equal": not difference,
+        "difference": difference,
+    }
+
+
+def _start(run: Run, seed: Seed) -> Checkpoint | None:
+    """Return the newest checkpoint that leaves something to train; None starts from nothing."""
+    found = [checkpoint.read(seed.checkpoints / name) for name in checkpoint.names(seed.checkpoints)]
+    unfinished = [item for item in found if item.step < run.planned_steps]
+    return max(unfinished, key=lambda item: item.step, default=None)
+
+
+def _stretch(run: Run, first: int) -> tuple[int, int]:
+    """Return where to break and where to end: a few updates, not beyond the plan."""
+    algo = run.config["algo"]
+    rollout = int(algo.get("rollout_steps", 1)) * int(run.config["env"].get("num_envs", 1))
+    span = max(LEAST_STEPS, 4 * rollout, 2 * int(algo.get("learning_starts", 0)))
+    end = min(run.planned_steps, first + span)
+    return first + (end - first) // 2, end
+
+
+def _train(run: Run, seed: Seed, origin: str, until: int, target: Path) -> Checkpoint:
+    """Train in a process of its own, as a worker would, and return where it ended."""
     root = project_of(run)
     done = subprocess.run(
-        [sys.executable, "-m", "rlx.launch.prove", str(run.path), str(seed.number)],
+        [sys.executable, "-m", "rlx.launch.prove", str(run.path), str(seed.number), origin, str(until), str(target)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env=worker_environment(run.config, root=root, gpu=None),
@@ -37,12 +78,11 @@ def prove(run: Run, seed: Seed) -> dict[str, Any]:
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise JobFailed(f"{run.name}: seed {seed.number}: {lines[-1] if lines else 'the proof failed'}")
-    proof: dict[str, Any] = files.decode(done.stdout.splitlines()[-1])
-    return proof
+    return checkpoint.read(target)
 
 
 class _Stretch(Session):
-    """A session that writes nothing and ends at a given step, keeping what the trainer stood at."""
+    """A session that logs and evaluates nothing and ends at a given step, keeping what the trainer stood at."""
 
     def __init__(self, *arguments: Any, until: int, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -59,46 +99,34 @@ class _Stretch(Session):
 
 
 def main(argv: list[str]) -> int:
-    """Print the proof for the seed `argv[1]` of the run at `argv[0]` as one JSON line."""
-    from rlx.config.load import parse
+    """Train a seed of the run `argv[0]` from the checkpoint `argv[2]` to a step and save it at `argv[4]`."""
+    from rlx.config.load import document, parse
     from rlx.train.trainer import trainer_for
 
-    run = Run(Path(argv[0]))
-    seed = run.seed(int(argv[1]))
-    earlier, later = _stretch(run, seed)
+    run, number, origin, until, target = Run(Path(argv[0])), int(argv[1]), argv[2], int(argv[3]), Path(argv[4])
     experiment = parse(run.config, source=run.name)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / f"seed_{seed.number}"
+        folder = Path(scratch) / f"seed_{number}"
         folder.mkdir()
         live = LiveSeed(folder, root=project_of(run))
-        session = _Stretch(experiment, live, checkpoint=earlier, until=later.step)
+        start = None if origin == SCRATCH else checkpoint.read(Path(origin))
+        session = _Stretch(experiment, live, checkpoint=start, until=until)
         trainer_for(experiment).train(session)
+        session.close()
         live.close()
-    difference = _difference(session.reached, later)
-    proof = {"seed": seed.number, "from": earlier.step, "to": later.step, "label": earlier.resume,
-             "is_equal": not difference, "difference": difference}  # fmt: skip
-    sys.stdout.write(files.encode(proof).decode() + "\n")
+    assert session.reached is not None
+    checkpoint.write(target.parent, session.reached, name=target.name, config=document(experiment))
     return 0
 
 
-def _stretch(run: Run, seed: Seed) -> tuple[checkpoint.Checkpoint, checkpoint.Checkpoint]:
-    """Return the two newest checkpoints at different steps."""
-    found = {item.step: item for name in checkpoint.names(seed.checkpoints)
-             if name != "best" and (item := checkpoint.read(seed.checkpoints / name))}  # fmt: skip
-    steps = sorted(found)
-    if len(steps) < 2:
-        raise NotFound(f"{run.name}: seed {seed.number} has fewer than two checkpoints to prove anything with")
-    return found[steps[-2]], found[steps[-1]]
-
-
-def _difference(reached: Bundle | None, later: checkpoint.Checkpoint) -> str:
-    """Name the first array that differs; nothing where all are equal."""
+def _difference(one: Checkpoint, other: Checkpoint) -> str:
+    """Name the first value that differs; nothing where all are equal."""
     import numpy as np
 
-    if reached is None or reached.step != later.step:
-        return f"stopped at step {reached.step if reached else 0}, not {later.step}"
+    if one.step != other.step:
+        return f"step {one.step} against {other.step}"
     for member in ("policy", "optimizer"):
-        ours, theirs = getattr(reached, member), getattr(later, member)
+        ours, theirs = getattr(one, member), getattr(other, member)
         for name in sorted(set(ours) | set(theirs)):
             if name not in ours or name not in theirs or not np.array_equal(ours[name], theirs[name], equal_nan=True):
                 return f"{member} {name}"

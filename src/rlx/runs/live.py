@@ -36,6 +36,7 @@ class LiveSeed:
         row = {"schema": 1, "time": time.time(), **provenance(root), **(facts or {})}
         files.append_line(folder / "attempts.jsonl", files.encode(row))
         self.event("started", process=process.current().document())
+        self._touch_run()
         self._heartbeat = (folder / "heartbeat").open("w+b", buffering=0)
         self.beat()
         threading.Thread(target=self._keep_beating, daemon=True, name="heartbeat").start()
@@ -91,6 +92,12 @@ class LiveSeed:
     def _end(self, state: str, **fields: Any) -> None:
         self._heart.set()
         self.event(state, **fields)
+        self._touch_run()
+
+    def _touch_run(self) -> None:
+        """Change the run folder's time, the one thing the index looks at."""
+        with contextlib.suppress(OSError):
+            os.utime(self.folder.parent)
 
     def close(self) -> None:
         """Stop the heartbeat and let go of the files."""
@@ -101,7 +108,7 @@ class LiveSeed:
 
     def beat(self, **progress: Any) -> None:
         """Leave a sign of life, with the progress made where it is known."""
-        with contextlib.suppress(OSError, ValueError):  # neither a full disk nor closing may end the run through its heartbeat
+        with contextlib.suppress(OSError, ValueError):  # a full disk must not end the run through its heartbeat
             if progress:
                 content = files.encode(progress)
                 self._heartbeat.seek(0)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlx.config.load import document
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
 from rlx.runs.live import LiveSeed
@@ -36,7 +37,7 @@ class Session:
         self.step = checkpoint.step if checkpoint else 0
         self._saved_step = self.step if checkpoint else -1
         self._best = _best_so_far(live.folder) if checkpoint else float("-inf")
-        self._config = experiment.model_dump(mode="json", exclude_none=True)
+        self._config = document(experiment)
         self._clock = _Clock(self.step)
         self._evaluator: Evaluator | None = None
         self._sinks = Sinks(experiment.log, folder=live.folder, name=f"{live.folder.parent.name}/seed_{self.seed}")

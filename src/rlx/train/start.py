@@ -1,8 +1,8 @@
 """For people with their own training script: a run in three lines, with the same folder, heartbeat and status.
 
-    run = rlx.start({"run_name": "mine", "env": {"id": "CartPole-v1"}}, seed=0)
-    run.log(step, {"rollout/return_mean": 21.5})
-    run.save("model.pt")
+run = rlx.start({"run_name": "mine", "env": {"id": "CartPole-v1"}}, seed=0)
+run.log(step, {"rollout/return_mean": 21.5})
+run.save("model.pt")
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class ScriptRun:
         shutil.copyfile(source, staged)
         staged.replace(target)
         digest = files.sha256(target.read_bytes())
-        files.write_json(folder / "manifest.json", {"schema": 1, "step": self._step, "file": source.name, "sha256": digest})
+        manifest = {"schema": 1, "step": self._step, "file": source.name, "sha256": digest}
+        files.write_json(folder / "manifest.json", manifest)
         self._live.event("saved", step=self._step, file=source.name, sha256=digest)
         return target
 
@@ -151,7 +152,7 @@ def _existing(name: str, seed: int, root: Path) -> Run:
 def _new(config: dict[str, Any], seed: int, root: Path) -> Run:
     import yaml
 
-    from rlx.config.load import slug
+    from rlx.config.defaults import slug
 
     env = config.get("env")
     env_id = env.get("id") if isinstance(env, dict) else env
@@ -161,6 +162,7 @@ def _new(config: dict[str, Any], seed: int, root: Path) -> Run:
         "env": env_id,
         "algorithm": _algorithm(config.get("algo")),
         "backend": BACKEND,
+        "total_timesteps": _planned(config.get("algo")),
         "config_hash": files.sha256(files.encode(config)),
         "group_hash": files.sha256(canonical),
     }
@@ -170,6 +172,11 @@ def _new(config: dict[str, Any], seed: int, root: Path) -> Run:
 
 def _algorithm(algo: object) -> str:
     return str(algo.get("name", BACKEND)) if isinstance(algo, dict) else str(algo or BACKEND)
+
+
+def _planned(algo: object) -> int:
+    planned = algo.get("total_timesteps") if isinstance(algo, dict) else None
+    return planned if isinstance(planned, int) else 0
 
 
 def _env(run: Run) -> Env:

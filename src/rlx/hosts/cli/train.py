@@ -55,10 +55,9 @@ def _new(args: argparse.Namespace) -> Run:
 
 def read(config: str, *, overrides: list[str], seeds: str | None) -> tuple[Path, Experiment]:
     """Return the project's root and the experiment a config and its overrides describe."""
-    from rlx.config import catalog
     from rlx.config.load import load
 
-    path = catalog.path(config.removeprefix("catalog:")) if config.startswith("catalog:") else Path(config)
+    path = Path(config)
     experiment = load(path, overrides=overrides)
     root = project.root()
     if not (root / project.MARKER).is_file() and not config.startswith("catalog:"):
@@ -69,7 +68,7 @@ def read(config: str, *, overrides: list[str], seeds: str | None) -> tuple[Path,
 
 def _more(args: argparse.Namespace) -> Run:
     if args.config or args.set:
-        raise UsageError("--more trains further seeds of a run as it is", hint="a changed config is a new run: rlx train CONFIG")
+        raise UsageError("--more trains further seeds of a run as it is", hint="a changed config is a new run")
     if not args.seeds:
         raise UsageError("--more needs --seeds", hint=f"rlx train --more {args.more} --seeds 4")
     return launch.more(find(args.more, root=project.root()), parse_seeds(args.seeds))
