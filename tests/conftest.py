@@ -1,0 +1,93 @@
+"""A project in a temporary folder, driven through the real command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rlx.runs.run import Run
+
+TINY = {
+    "run_name": "tiny",
+    "env": {"id": "CartPole-v1", "num_envs": 2},
+    "algo": {"name": "ppo", "total_timesteps": 1024, "rollout_steps": 64, "batch_size": 64, "update_epochs": 2},
+    "policy": {"hidden_sizes": [8]},
+    "checkpoint": {"save_every": 256},
+    "eval": {"every": 512, "episodes": 2},
+}
+
+
+@dataclass
+class Project:
+    """A project's folder and the commands a person would type in it."""
+
+    root: Path
+
+    def rlx(self, *words: str, code: int | None = 0, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+        """Run an `rlx` command here; `code` is the exit code it must end with (None: any)."""
+        done = subprocess.run(
+            [sys.executable, "-m", "rlx", *words],
+            cwd=self.root, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=self.environment(),
+        )  # fmt: skip
+        if code is not None:
+            assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start an `rlx` command in a process group of its own and return at once."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "rlx", *words],
+            cwd=self.root, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, env=self.environment(),
+        )  # fmt: skip
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name != "RLX_ROOT"}
+        return {**kept, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+
+    def write(self, path: str, text: str) -> Path:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        return target
+
+    def config(self, name: str = "tiny", **sections: object) -> str:
+        """Write a config like TINY with some sections merged in, and return its path."""
+        merged: dict[str, object] = {**TINY, "run_name": name}
+        for key, value in sections.items():
+            before = merged.get(key)
+            merged[key] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
+        self.write(f"configs/{name}.yaml", yaml.safe_dump(merged))
+        return f"configs/{name}.yaml"
+
+    def run(self, name: str) -> Run:
+        return Run(self.root / "runs" / name)
+
+    def runs(self) -> list[str]:
+        folder = self.root / "runs"
+        return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "a project"
+    root.mkdir()
+    (root / "rlx.toml").touch()
+    return Project(root)
+
+
+def wait_until(condition: Callable[[], object], *, seconds: float = 60) -> None:
+    """Wait for something another process does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)

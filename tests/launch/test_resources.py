@@ -1,0 +1,48 @@
+"""What a machine has and what one seed may use of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx.launch import resources
+from rlx.launch.resources import Slots, worker_environment
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr(resources, "available_cores", lambda: 8)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
+    return monkeypatch
+
+
+def test_seeds_fill_the_cores(machine: pytest.MonkeyPatch) -> None:
+    assert Slots.of({}).seeds == 8
+    assert Slots.of({"resources": {"cores": 3}}).seeds == 2
+    assert Slots.of({"resources": {"cores": 64}}).seeds == 1
+
+
+def test_one_seed_a_gpu_unless_told(machine: pytest.MonkeyPatch) -> None:
+    assert Slots.of({"device": "cuda"}).seeds == 2
+    assert Slots.of({"device": "cuda", "resources": {"gpus": 0.5}}).seeds == 4
+    assert Slots.of({"device": "cpu"}).free_gpu([]) is None
+
+
+def test_the_least_loaded_gpu_is_taken(machine: pytest.MonkeyPatch) -> None:
+    slots = Slots.of({"device": "cuda", "resources": {"gpus": 0.5}})
+    assert slots.free_gpu([]) == "2"
+    assert slots.free_gpu(["2"]) == "5"
+    assert slots.free_gpu(["2", "5", "5"]) == "2"
+
+
+def test_memory_limits_how_many_run_side_by_side(machine: pytest.MonkeyPatch) -> None:
+    assert Slots.of({"resources": {"memory": 1e6}}).seeds == 1
+
+
+def test_a_worker_gets_its_threads_its_gpu_and_no_display(machine: pytest.MonkeyPatch) -> None:
+    environment = worker_environment({"resources": {"cores": 2}}, root=Path("/project"), gpu="5")
+    assert environment["OMP_NUM_THREADS"] == "2"
+    assert environment["CUDA_VISIBLE_DEVICES"] == "5"
+    assert environment["SDL_NO_SIGNAL_HANDLERS"] == "1"
+    assert environment["RLX_ROOT"] == "/project"
