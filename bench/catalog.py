@@ -1,0 +1,91 @@
+"""What each catalog config reaches: five seeds each, resumable, written to bench/catalog.md.
+
+    python bench/catalog.py [NAME ...] [--seeds 5]
+
+Trains in bench/.catalog (not committed); a run that is there is resumed or, when complete, read. A seed *reaches* a
+return when the mean of its report evaluation (20 episodes that selected nothing, last checkpoint) is at least that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rlx import files
+from rlx.config import catalog
+from rlx.runs.run import Run
+
+HERE = Path(__file__).parent
+WORK = HERE / ".catalog"
+TABLE = HERE / "catalog.md"
+HEADER = """# What the catalog's configs reach
+
+Written by `python bench/catalog.py`. Report evaluation of the last checkpoint, 20 episodes that selected nothing.
+
+| config | algorithm | steps | CPU s a seed (worst) | claim | seeds that reach it | mean | worst | date | versions |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def rlx(*words: str) -> None:
+    """Run an `rlx` command in the work folder, showing what it says."""
+    environment = {**os.environ, "RLX_ROOT": str(WORK)}
+    subprocess.run([sys.executable, "-m", "rlx", *words], cwd=WORK, env=environment, check=False)
+
+
+def trained(name: str, seeds: int) -> Run:
+    """Return the finished run of an entry, training whatever is missing."""
+    path = WORK / "runs" / f"{name}_001"
+    if not path.is_dir():
+        rlx("train", f"catalog:{name}", "--seeds", str(seeds), "-s", f"run_name={name}")
+    elif Run(path).status != "completed":
+        rlx("resume", path.name)
+    run = Run(path)
+    if run.status != "completed":
+        sys.exit(f"{run.name} is {run.status}: run this again to resume")
+    return run
+
+
+def scores(run: Run) -> dict[int, float]:
+    """Return every seed's mean over its report evaluation."""
+    reports = [document for document in run.evaluations() if document["name"].endswith("_latest")]
+    return {document["seed"]: files.number(document["summary"]["mean"]) for document in reports}
+
+
+def row(name: str, run: Run) -> str:
+    """Return the entry's row of the table."""
+    found = scores(run)
+    seen = catalog.ENTRIES[name].seen
+    claim = seen.reward if seen else sorted(found.values())[len(found) // 5]
+    reached = sum(score >= claim for score in found.values())
+    cpu = max(files.number(seed.rows[-1]["time/cpu_seconds"]) for seed in run.seeds)
+    versions = run.seeds[0].attempts[-1]["versions"]
+    packages = ", ".join(f"{package} {versions[package]}" for package in ("gymnasium", "stable-baselines3", "torch"))
+    cells = [
+        name, run.metadata["algorithm"], f"{run.planned_steps:,}", f"{cpu:.0f}", f"{claim:g}", f"{reached}/{len(found)}",
+        f"{sum(found.values()) / len(found):.4g}", f"{min(found.values()):.4g}",
+        time.strftime("%Y-%m-%d", time.gmtime(run.metadata["created"])), packages,
+    ]  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=catalog.names())
+    parser.add_argument("--seeds", type=int, default=5)
+    args = parser.parse_args()
+    WORK.mkdir(exist_ok=True)
+    (WORK / "rlx.toml").touch()
+    rows = [row(name, trained(name, args.seeds)) for name in args.names]
+    text = HEADER + "\n".join(rows) + "\n"
+    print(text)
+    if args.names == catalog.names():
+        TABLE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
