@@ -1,0 +1,232 @@
+"""Wrappers by name: what `env.wrappers` in a config can say, besides `file.py:Class`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from rlx.errors import ConfigError
+
+AnyEnv = gymnasium.Env[Any, Any]
+
+
+def frame_stack(env: AnyEnv, size: int = 4, padding: str = "reset") -> AnyEnv:
+    """Stack the last `size` observations; before there are that many, repeat the first (`reset`) or use `zero`."""
+    return gymnasium.wrappers.FrameStackObservation(env, size, padding_type=padding)
+
+
+def time_limit(env: AnyEnv, max_steps: int) -> AnyEnv:
+    """Truncate episodes after `max_steps`; replaces the limit the environment was registered with."""
+    layer = env
+    while isinstance(layer, gymnasium.Wrapper):
+        if isinstance(layer, gymnasium.wrappers.TimeLimit):
+            return _with_limit(env, layer, max_steps)
+        layer = layer.env
+    return gymnasium.wrappers.TimeLimit(env, max_steps)
+
+
+def _with_limit(env: AnyEnv, limit: gymnasium.wrappers.TimeLimit[Any, Any], max_steps: int) -> AnyEnv:
+    gymnasium.wrappers.TimeLimit(limit.env, max_steps)  # refuses what is not a positive integer
+    limit._max_episode_steps = max_steps
+    limit._saved_kwargs = {"max_episode_steps": max_steps}
+    layer = env
+    while isinstance(layer, gymnasium.Wrapper):  # every layer above caches a spec that names the old limit
+        layer._cached_spec = None
+        layer = layer.env
+    return env
+
+
+def rescale_action(env: AnyEnv, min: float = -1.0, max: float = 1.0) -> AnyEnv:
+    """Let the agent act in [min, max]; the environment gets its own range."""
+    return gymnasium.wrappers.RescaleAction(env, np.float32(min), np.float32(max))
+
+
+def rescale_observation(env: AnyEnv, min: float = -1.0, max: float = 1.0) -> AnyEnv:
+    """Map bounded observations to [min, max]."""
+    return gymnasium.wrappers.RescaleObservation(env, np.float32(min), np.float32(max))
+
+
+def clip_action(env: AnyEnv) -> AnyEnv:
+    """Clip actions to the action space before the environment sees them."""
+    return gymnasium.wrappers.ClipAction(env)
+
+
+def clip_reward(env: AnyEnv, min: float | None = -1.0, max: float | None = 1.0) -> AnyEnv:
+    """Clip rewards to [min, max]."""
+    return gymnasium.wrappers.ClipReward(env, min, max)
+
+
+class ScaleReward(gymnasium.RewardWrapper[Any, Any]):
+    """Multiplies rewards by a constant."""
+
+    def __init__(self, env: AnyEnv, scale: float) -> None:
+        super().__init__(env)
+        self.scale = float(scale)
+
+    def reward(self, reward: Any) -> float:
+        return float(reward) * self.scale
+
+
+def flatten(env: AnyEnv) -> AnyEnv:
+    """Flatten the observation to one vector (discrete parts become one-hot)."""
+    return gymnasium.wrappers.FlattenObservation(env)
+
+
+def one_hot(env: AnyEnv) -> AnyEnv:
+    """Turn a discrete observation into a one-hot vector."""
+    if not isinstance(env.observation_space, (spaces.Discrete, spaces.MultiDiscrete)):
+        raise ConfigError(
+            f"wrapper `one_hot` needs a discrete observation, not {env.observation_space}", hint="use `flatten`"
+        )
+    return gymnasium.wrappers.FlattenObservation(env)
+
+
+def grayscale(env: AnyEnv, keep_dim: bool = False) -> AnyEnv:
+    """Turn RGB images into gray ones."""
+    return gymnasium.wrappers.GrayscaleObservation(env, keep_dim=keep_dim)
+
+
+class Resize(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Resizes image observations to (height, width), each pixel the mean of what it covers."""
+
+    def __init__(self, env: AnyEnv, shape: Sequence[int] = (84, 84)) -> None:
+        space = env.observation_space
+        if not isinstance(space, spaces.Box) or len(space.shape) not in (2, 3) or space.dtype != np.uint8:
+            raise ConfigError(f"wrapper `resize` needs an image (uint8, 2 or 3 dimensions), not {space}")
+        super().__init__(env)
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.observation_space = spaces.Box(0, 255, (*self.shape, *space.shape[2:]), np.uint8)
+
+    def observation(self, observation: Any) -> Any:
+        from PIL import Image
+
+        planes = observation if observation.ndim == 3 else observation[..., None]
+        height, width = self.shape
+        resized = [
+            np.asarray(Image.fromarray(planes[..., channel]).resize((width, height), Image.Resampling.BOX))
+            for channel in range(planes.shape[-1])
+        ]
+        return np.stack(resized, axis=-1) if observation.ndim == 3 else resized[0]
+
+
+def reshape(env: AnyEnv, shape: Sequence[int]) -> AnyEnv:
+    """Give array observations another shape."""
+    return gymnasium.wrappers.ReshapeObservation(env, tuple(shape))
+
+
+def time_aware(env: AnyEnv, flatten: bool = True, normalize: bool = True) -> AnyEnv:
+    """Add the elapsed time (as a share of the horizon, or in steps) to the observation."""
+    return gymnasium.wrappers.TimeAwareObservation(env, flatten=flatten, normalize_time=normalize)
+
+
+class ActionRepeat(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Repeats every action and adds up the rewards; stops early where the episode ends."""
+
+    def __init__(self, env: AnyEnv, repeat: int = 4) -> None:
+        if repeat < 1:
+            raise ConfigError(f"wrapper `action_repeat`: repeat must be at least 1, not {repeat}")
+        super().__init__(env)
+        self.repeat = repeat
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total = 0.0
+        for _ in range(self.repeat):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return observation, total, terminated, truncated, info
+
+
+def max_skip(env: AnyEnv, skip: int = 4) -> AnyEnv:
+    """Repeat actions `skip` times and return the pixel-wise maximum of the last two frames."""
+    return gymnasium.wrappers.MaxAndSkipObservation(env, skip=skip)
+
+
+def sticky_actions(env: AnyEnv, probability: float = 0.25) -> AnyEnv:
+    """Repeat the previous action with a probability."""
+    return gymnasium.wrappers.StickyAction(env, repeat_action_probability=probability)
+
+
+def delay(env: AnyEnv, steps: int = 1) -> AnyEnv:
+    """Delay observations by some steps; zeros come first."""
+    return gymnasium.wrappers.DelayObservation(env, delay=steps)
+
+
+def dtype(env: AnyEnv, dtype: str = "float32") -> AnyEnv:
+    """Give observations another NumPy type."""
+    return gymnasium.wrappers.DtypeObservation(env, np.dtype(dtype))
+
+
+def discretize_action(env: AnyEnv, bins: int | Sequence[int] = 11) -> AnyEnv:
+    """Turn continuous actions into discrete ones."""
+    return gymnasium.wrappers.DiscretizeAction(env, bins if isinstance(bins, int) else tuple(bins))
+
+
+def discretize_observation(env: AnyEnv, bins: int | Sequence[int] = 11) -> AnyEnv:
+    """Turn bounded continuous observations into discrete ones."""
+    return gymnasium.wrappers.DiscretizeObservation(env, bins if isinstance(bins, int) else tuple(bins))
+
+
+def filter_keys(env: AnyEnv, keys: Sequence[str]) -> AnyEnv:
+    """Keep only some keys of a dict observation."""
+    return gymnasium.wrappers.FilterObservation(env, list(keys))
+
+
+def atari(env: AnyEnv, screen_size: int = 84, frame_skip: int = 4, noop_max: int = 30) -> AnyEnv:
+    """The usual preprocessing of Atari games: no-op starts, frame skip, gray, resized."""
+    return gymnasium.wrappers.AtariPreprocessing(env, screen_size=screen_size, frame_skip=frame_skip, noop_max=noop_max)
+
+
+def _kept_elsewhere(key: str) -> Callable[..., AnyEnv]:
+    def refuse(env: AnyEnv, **_: object) -> AnyEnv:
+        raise ConfigError(
+            "running normalisation is not a wrapper here: its statistics must travel with the checkpoint",
+            hint=f"set `env.normalize.{key}: true`",
+        )
+
+    return refuse
+
+
+WRAPPERS: dict[str, Callable[..., AnyEnv]] = {
+    "frame_stack": frame_stack,
+    "time_limit": time_limit,
+    "rescale_action": rescale_action,
+    "rescale_observation": rescale_observation,
+    "clip_action": clip_action,
+    "clip_reward": clip_reward,
+    "scale_reward": ScaleReward,
+    "flatten": flatten,
+    "one_hot": one_hot,
+    "grayscale": grayscale,
+    "resize": Resize,
+    "reshape": reshape,
+    "time_aware": time_aware,
+    "action_repeat": ActionRepeat,
+    "max_skip": max_skip,
+    "sticky_actions": sticky_actions,
+    "delay": delay,
+    "dtype": dtype,
+    "discretize_action": discretize_action,
+    "discretize_observation": discretize_observation,
+    "filter": filter_keys,
+    "atari": atari,
+}
+REFUSED: dict[str, Callable[..., AnyEnv]] = {
+    "normalize_observation": _kept_elsewhere("obs"),
+    "normalize_reward": _kept_elsewhere("reward"),
+    "NormalizeObservation": _kept_elsewhere("obs"),
+    "NormalizeReward": _kept_elsewhere("reward"),
+}
+
+
+def find(name: str) -> Callable[..., AnyEnv] | None:
+    """Return the wrapper called `name` here, or Gymnasium's class of that name (`FrameStackObservation`)."""
+    if name in WRAPPERS or name in REFUSED:
+        return WRAPPERS.get(name) or REFUSED[name]
+    given = getattr(gymnasium.wrappers, name, None) if name in gymnasium.wrappers.__all__ else None
+    return given if isinstance(given, type) and issubclass(given, gymnasium.Wrapper) else None
