@@ -1,0 +1,177 @@
+"""Many environments at once, always with same-step autoreset, and the seeds they start from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import iterate
+
+from rlx.config.schema import Env
+from rlx.envs.arguments import refuse_unknown
+from rlx.envs.make import make_env, quiet
+from rlx.envs.source import user_error
+from rlx.errors import ConfigError
+
+AnyVector = VectorEnv[Any, Any, Any]
+
+# Training starts from seeds in [2**30, 2**31): below 2**31 because simulators take 32-bit signed seeds, and the lower
+# half is left to evaluation, so that no evaluation episode is ever a training episode.
+FIRST_SEED = 2**30
+_INDEX_BITS, _SEED_BITS = 10, 20
+_SCRAMBLE = 0x2545F491  # odd, so multiplying by it is one to one modulo 2**30
+
+
+def env_seeds(training_seed: int, count: int) -> list[int]:
+    """Return the reset seeds of a training seed's environments, in [2**30, 2**31).
+
+    For training seeds below 2**20 and up to 1024 environments no two of them ever coincide; beyond that they are
+    drawn by NumPy's SeedSequence from the same range.
+    """
+    if 0 <= training_seed < 2**_SEED_BITS and count <= 2**_INDEX_BITS:
+        first = training_seed << _INDEX_BITS
+        return [FIRST_SEED + (first + index) * _SCRAMBLE % FIRST_SEED for index in range(count)]
+    drawn = np.random.SeedSequence(training_seed).generate_state(count, np.uint32)
+    return [FIRST_SEED + int(seed) % FIRST_SEED for seed in drawn]
+
+
+def make_vector(env: Env, *, root: Path, num_envs: int | None = None) -> AnyVector:
+    """Make what a config asks for: the native vector where it resets in the same step, else sync; async if asked.
+
+    An episode's last observation and info are in `infos["final_obs"]` and `infos["final_info"]`.
+    """
+    count = num_envs or env.num_envs or 1
+    if env.vectorization == "async":
+        return _make_async(env, root=root, count=count)
+    if env.vectorization == "auto" and not env.wrappers:
+        native = _make_native(env, root=root, count=count)
+        if native is not None:
+            return native
+    with quiet():
+        return _checked(lambda: SyncVector(_makers(env, root, count), autoreset_mode=AutoresetMode.SAME_STEP), env.id)
+
+
+def _makers(env: Env, root: Path, count: int) -> list[Callable[[], gymnasium.Env[Any, Any]]]:
+    return [functools.partial(make_env, env, root=root)] * count
+
+
+def _checked(build: Callable[[], AnyVector], label: str) -> AnyVector:
+    try:
+        return build()
+    except RuntimeError as error:  # Gymnasium's word for sub-environments whose spaces differ
+        raise ConfigError(
+            f"`{label}` has not the same spaces every time it is made",
+            hint="the spaces may depend on kwargs, not on chance",
+        ) from error
+
+
+class SyncVector(SyncVectorEnv[Any, Any]):
+    """Gymnasium's sync vector, keeping the last observation from being overwritten by the reset that follows it."""
+
+    def _add_info(self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int) -> dict[str, Any]:
+        if "final_obs" in env_info:
+            env_info = {**env_info, "final_obs": deepcopy(env_info["final_obs"])}
+        return super()._add_info(vector_infos, env_info, env_num)
+
+
+class _FreshObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Copies observations: a worker sends the last one only after the reset that may overwrite it."""
+
+    def observation(self, observation: Any) -> Any:
+        return deepcopy(observation)
+
+
+def _make_fresh(env: Env, root: Path) -> gymnasium.Env[Any, Any]:
+    return _FreshObservations(make_env(env, root=root))
+
+
+def _make_async(env: Env, *, root: Path, count: int) -> AnyVector:
+    makers = [functools.partial(_make_fresh, env, root)] * count
+
+    def build(shared_memory: bool) -> AnyVector:
+        return AsyncVectorEnv(makers, shared_memory=shared_memory, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    with quiet():
+        try:
+            return _checked(lambda: build(True), env.id)
+        except ValueError:  # a space that shared memory cannot hold
+            return _checked(lambda: build(False), env.id)
+
+
+def _make_native(env: Env, *, root: Path, count: int) -> AnyVector | None:
+    """Make the environment's own vector version, where it has one that can reset within the step."""
+    spec = gymnasium.registry.get(env.id)
+    if spec is None or spec.vector_entry_point is None or spec.additional_wrappers:
+        return None
+    creator = spec.vector_entry_point if callable(spec.vector_entry_point) else _creator(spec)
+    declared = getattr(creator, "metadata", None)
+    if creator is None or (isinstance(declared, dict) and declared.get("autoreset_mode") == AutoresetMode.NEXT_STEP):
+        return None
+    refuse_unknown(creator, env.kwargs, label=env.id, extra=("max_episode_steps",))
+    try:
+        with quiet():
+            made = gymnasium.make_vec(spec, count, "vector_entry_point", **deepcopy(env.kwargs))
+    except (Exception, SystemExit) as error:  # other people's code may raise anything
+        raise user_error(error, root=root, doing=f"making `{env.id}`") from error
+    if made.metadata.get("autoreset_mode") in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+        return NativeVector(made)
+    made.close()
+    return None
+
+
+def _creator(spec: EnvSpec) -> Callable[..., Any] | None:
+    try:
+        return load_env_creator(str(spec.vector_entry_point))
+    except ImportError:  # its package is absent; the single environment says so in a better place
+        return None
+
+
+class NativeVector(VectorWrapper[Any, Any, Any, Any, Any]):
+    """An environment's own vector version; takes a list of seeds, and resets in the same step."""
+
+    def __init__(self, env: AnyVector) -> None:
+        super().__init__(env)
+        self.resets_itself = env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        first = seed if seed is None or isinstance(seed, int) else int(seed[0])
+        return self.env.reset(seed=first, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        ended = np.logical_or(terminated, truncated)
+        if self.resets_itself or not ended.any():
+            return observations, rewards, terminated, truncated, infos
+        final = deepcopy(observations), infos
+        rewards, terminated, truncated = (np.array(each) for each in (rewards, terminated, truncated))
+        observations, fresh = self.env.reset(options={"reset_mask": ended.copy()})
+        return observations, rewards, terminated, truncated, self._with_final(infos, fresh, ended, final)
+
+    def _with_final(
+        self, infos: dict[str, Any], fresh: dict[str, Any], ended: Any, final: tuple[Any, dict[str, Any]]
+    ) -> dict[str, Any]:
+        last = np.full(self.num_envs, None, dtype=object)
+        for index, observation in enumerate(iterate(self.observation_space, final[0])):
+            if ended[index]:
+                last[index] = observation
+        merged = {**infos, **{key: _overlay(infos.get(key), value, ended) for key, value in fresh.items()}}
+        return {**merged, "final_obs": last, "_final_obs": ended, "final_info": final[1], "_final_info": ended}
+
+
+def _overlay(before: Any, after: Any, ended: Any) -> Any:
+    """Take a reset's info for the environments that were reset, the step's for the others."""
+    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray) and before.shape == after.shape:
+        merged = before.copy()
+        merged[ended] = after[ended]
+        return merged
+    return after
