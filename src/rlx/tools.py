@@ -27,7 +27,7 @@ def git(*arguments: str, folder: Path) -> str | None:
 
 
 def ffmpeg_program() -> str | None:
-    """Return the ffmpeg that would be used: imageio-ffmpeg's own binary, else the system's; None where there is none."""
+    """Return the ffmpeg to use: imageio-ffmpeg's own binary, else the system's; None where there is none."""
     try:
         import imageio_ffmpeg
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlx.envs.make import horizon
+from rlx.envs.source import where
 from rlx.errors import JobFailed, RlxError
-from rlx.evaluate.protocol import UNDECLARED_HORIZON
+from rlx.evaluate.protocol import UNDECLARED_HORIZON, Protocol
 
 if TYPE_CHECKING:
     import gymnasium
@@ -42,9 +42,10 @@ class Episode:
 class Lane:
     """One environment and the seeds of the episodes it plays, one after the other."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], seeds: range, *, name: str) -> None:
-        self.env, self.seeds, self.name = env, seeds, name
-        self.horizon = horizon_of(env) or UNDECLARED_HORIZON
+    def __init__(self, env: gymnasium.Env[Any, Any], seeds: range, *, protocol: Protocol) -> None:
+        self.env, self.seeds = env, seeds
+        self.name, self.root = protocol.env.id, protocol.root
+        self.horizon = horizon(env) or UNDECLARED_HORIZON
         self.mask_of = env.get_wrapper_attr("action_masks") if env.has_wrapper_attr("action_masks") else None
         self.rewind()
 
@@ -57,13 +58,9 @@ class Lane:
         """Whether an episode is being played or still to play."""
         return len(self.played) < len(self.seeds)
 
-    @property
-    def seed(self) -> int:
-        """The seed of the current episode."""
-        return self.seeds[len(self.played)]
-
     def begin(self) -> None:
         """Reset the environment with the next episode's seed."""
+        self.seed = self.seeds[len(self.played)]
         self.length, self.total = 0, 0.0
         self.terms: dict[str, float] = {}
         try:
@@ -96,28 +93,23 @@ class Lane:
         allowed = np.asarray(self.mask_of(), dtype=np.bool_)
         return allowed if self.is_active else np.ones_like(allowed)
 
-    def _failure(self, error: Exception, where: str) -> RlxError:
+    def render(self) -> Any:
+        """Return what the environment draws."""
+        try:
+            return self.env.render()
+        except Exception as error:  # as above
+            raise self._failure(error, f"render after step {self.length}") from error
+
+    def _failure(self, error: Exception, moment: str) -> RlxError:
         if isinstance(error, RlxError):
             return error
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(frame.filename).name}:{frame.lineno}"
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        place = where(error, root=self.root)
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raised = f"{self.name} raised {what}" + (f" ({place})" if place else "")
         return JobFailed(
-            f"{self.name} raised {what} ({place}) at {where} of the episode with seed {self.seed}",
+            f"{raised} at {moment} of the episode with seed {self.seed}",
             hint="the error is the environment's: fix it there, then evaluate again",
         )
-
-
-def horizon_of(env: gymnasium.Env[Any, Any]) -> int | None:
-    """Return the time limit that is applied to an environment, if one is."""
-    from gymnasium.wrappers import TimeLimit
-
-    layer: Any = env
-    while layer is not None:
-        if isinstance(layer, TimeLimit):
-            return int(layer._max_episode_steps)
-        layer = getattr(layer, "env", None)
-    return None
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:

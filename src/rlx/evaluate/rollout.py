@@ -14,7 +14,7 @@ import contextlib
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlx.envs.make import make_env
 from rlx.evaluate.episode import Episode, Lane
 from rlx.evaluate.policy import Policy, RandomPolicy, stack
 from rlx.evaluate.protocol import Protocol
@@ -44,17 +45,16 @@ class Evaluation:
 
     @property
     def mean(self) -> float:
-        return float(self.returns.mean())
+        return _figure(np.mean, self.returns)
 
     @property
     def std(self) -> float:
         """The spread of these episodes (not an error of the mean, and not the spread over training seeds)."""
-        with np.errstate(invalid="ignore"):
-            return float(self.returns.std())
+        return _figure(np.std, self.returns)
 
     @property
     def median(self) -> float:
-        return float(np.median(self.returns))
+        return _figure(np.median, self.returns)
 
     @property
     def success_rate(self) -> float | None:
@@ -92,6 +92,11 @@ class Evaluation:
         }
 
 
+def _figure(statistic: Callable[[NDArray[np.float64]], Any], returns: NDArray[np.float64]) -> float:
+    with np.errstate(invalid="ignore"):  # NaN and ∞ in, NaN or ∞ out: a signal, not a mistake here
+        return float(statistic(returns))
+
+
 class Evaluator:
     """Evaluates policies under one protocol; keeps its environments between calls."""
 
@@ -102,7 +107,7 @@ class Evaluator:
 
     def evaluate(self, policy: Policy) -> Evaluation:
         """Play every episode of the protocol; the process's random generators are left as they were."""
-        with _own_randomness(self.protocol.episode_seeds().start):
+        with own_randomness(self.protocol.episode_seeds().start):
             lanes = self._open()
             episodes = sorted(_play(lanes, policy, self.protocol), key=lambda episode: episode.seed)
             fingerprint = self.protocol.fingerprint()
@@ -110,7 +115,7 @@ class Evaluator:
 
     def evaluate_random(self) -> Evaluation:
         """Evaluate the random policy: what no training at all scores."""
-        with _own_randomness(0):
+        with own_randomness(0):
             action_space = self._open()[0].env.action_space
         return self.evaluate(RandomPolicy(action_space, seed=self.protocol.episode_seeds().start))
 
@@ -127,13 +132,11 @@ class Evaluator:
         self.close()
 
     def _open(self) -> list[Lane]:
-        from rlx.envs.make import make_env
-
         count = min(self.protocol.episodes, self._most_parallel)
         seeds = self.protocol.episode_seeds()
         while len(self._lanes) < count:
             env = make_env(self.protocol.env, root=self.protocol.root)
-            self._lanes.append(Lane(env, seeds[len(self._lanes) :: count], name=self.protocol.env.id))
+            self._lanes.append(Lane(env, seeds[len(self._lanes) :: count], protocol=self.protocol))
         return self._lanes
 
 
@@ -161,7 +164,7 @@ def _play(lanes: list[Lane], policy: Policy, protocol: Protocol) -> list[Episode
 
 
 @contextlib.contextmanager
-def _own_randomness(seed: int) -> Iterator[None]:
+def own_randomness(seed: int) -> Iterator[None]:
     """Seed the process's generators for what happens inside, and put them back afterwards."""
     torch: Any = sys.modules.get("torch")  # not loaded: no generator of its to disturb
     python, legacy = random.getstate(), np.random.get_state()

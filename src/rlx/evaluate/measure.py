@@ -1,0 +1,65 @@
+"""Measuring checkpoints: each seed a reference means, under one protocol, beside the random policy; kept in the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlx.config.load import parse
+from rlx.evaluate.policy import rebuild
+from rlx.evaluate.protocol import Protocol
+from rlx.evaluate.rollout import Evaluation, Evaluator
+from rlx.runs import checkpoint as checkpoints
+from rlx.runs import store
+from rlx.runs.reference import Reference
+from rlx.runs.run import Run
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The score of one checkpoint; `file` is where it was kept, None for a checkpoint outside any run."""
+
+    seed: int | None
+    checkpoint: str
+    step: int
+    evaluation: Evaluation
+    random: Evaluation
+    file: Path | None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of this checkpoint as JSON-able data."""
+        return {"seed": self.seed, "checkpoint": self.checkpoint, "step": self.step, **self.evaluation.summary()}
+
+
+def protocol_for(reference: Reference, *, root: Path, episodes: int | None = None, like: Run | None = None) -> Protocol:
+    """Return the report protocol of a reference's own config, or of another run's (`like`)."""
+    run = like or reference.run
+    if run is not None:
+        config, source = run.config, f"{run.name}/config_snapshot.yaml"
+    else:
+        assert reference.path is not None
+        config, source = checkpoints.read(reference.path, with_replay=False).config, f"{reference.path}/manifest.json"
+    return Protocol.of(parse(config, source=source), root=root, purpose="report", episodes=episodes)
+
+
+def measure(
+    reference: Reference, protocol: Protocol, *, default: str = "latest", seed: int | None = None
+) -> Iterator[Measurement]:
+    """Evaluate the checkpoint of every seed meant, one after the other; what belongs to a run is kept in it."""
+    paths = reference.checkpoints(default=default, seed=seed)
+    with Evaluator(protocol) as evaluator:
+        random = evaluator.evaluate_random()
+        for number, path in paths.items():
+            checkpoint = checkpoints.read(path, with_replay=False)
+            evaluation = evaluator.evaluate(rebuild(checkpoint))
+            document = {
+                **evaluation.document(), "random": random.summary(),
+                "seed": number, "checkpoint": path.name, "step": checkpoint.step,
+            }  # fmt: skip
+            file = None
+            if reference.run is not None:
+                name = f"seed_{number}_{path.name}"
+                file = store.save_evaluation(reference.run.path, evaluation.fingerprint, name, document)
+            yield Measurement(number, path.name, checkpoint.step, evaluation, random, file)

@@ -1,0 +1,100 @@
+"""Episode seeds and fingerprints."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from rlx.config.load import parse
+from rlx.config.schema import Env
+from rlx.errors import UsageError
+from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
+
+from .conftest import MakeProtocol
+
+
+def experiment_protocol(root: Path, **changes: object) -> Protocol:
+    config = {"run_name": "a", "env": {"id": "CartPole-v1"}, "algo": {"name": "ppo"}, **changes}
+    return Protocol.of(parse(config), root=root, purpose="report")
+
+
+def test_reserved_ranges_do_not_overlap() -> None:
+    for one, other in combinations(EPISODE_SEEDS.values(), 2):
+        assert one.stop <= other.start or other.stop <= one.start
+
+
+def test_training_never_uses_a_reserved_episode_seed() -> None:
+    from rlx.envs.vector import env_seeds
+
+    used = {seed for training_seed in range(300) for seed in env_seeds(training_seed, 16)}
+    for reserved in EPISODE_SEEDS.values():
+        assert not [seed for seed in used if seed in reserved]
+
+
+def test_episode_seeds_are_a_prefix_of_the_purposes_range(protocol: MakeProtocol) -> None:
+    few, many = protocol("Lengths", episodes=3).episode_seeds(), protocol("Lengths", episodes=10).episode_seeds()
+    assert list(many[:3]) == list(few)
+    selection = protocol("Lengths", episodes=10, purpose="selection").episode_seeds()
+    assert not set(selection) & set(many)
+
+
+def test_more_episodes_than_are_reserved_is_a_usage_error(protocol: MakeProtocol) -> None:
+    with pytest.raises(UsageError, match="1000000 episodes"):
+        protocol("Lengths", episodes=1_000_000).episode_seeds()
+
+
+def test_selection_takes_the_configs_episodes_and_a_report_always_twenty(tmp_path: Path) -> None:
+    experiment = parse({
+        "run_name": "a", "env": {"id": "CartPole-v1"}, "algo": {"name": "ppo"},
+        "eval": {"episodes": 3, "deterministic": False},
+    })  # fmt: skip
+    selection = Protocol.of(experiment, root=tmp_path, purpose="selection")
+    report = Protocol.of(experiment, root=tmp_path, purpose="report")
+    assert (selection.episodes, report.episodes) == (3, 20)
+    assert Protocol.of(experiment, root=tmp_path, purpose="report", episodes=7).episodes == 7
+    assert not report.deterministic
+
+
+def test_the_fingerprint_ignores_what_does_not_touch_the_measurement(tmp_path: Path) -> None:
+    plain = experiment_protocol(tmp_path).fingerprint()
+    assert len(plain) == 12
+    assert plain == experiment_protocol(tmp_path, seed=7, run_name="b").fingerprint()
+    assert plain == experiment_protocol(tmp_path, algo={"name": "ppo", "learning_rate": 1e-3}).fingerprint()
+    trained_otherwise = {"id": "CartPole-v1", "num_envs": 3, "normalize": {"obs": True}}
+    assert plain == experiment_protocol(tmp_path, env=trained_otherwise).fingerprint()
+
+
+def test_the_fingerprint_changes_with_everything_that_does(protocol: MakeProtocol) -> None:
+    changed = [
+        protocol("Lengths"),
+        protocol("Lengths", episodes=19),
+        protocol("Lengths", purpose="selection"),
+        protocol("Lengths", deterministic=False),
+        protocol("Lengths", kwargs={"long": 100}),
+        protocol("Lengths", wrappers=["flatten"]),
+        protocol("Reporting"),
+    ]
+    assert len({one.fingerprint() for one in changed}) == len(changed)
+
+
+def test_an_edited_environment_file_changes_the_fingerprint_and_a_moved_project_does_not(
+    project: Path, protocol: MakeProtocol, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    before = protocol("Lengths").fingerprint()
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "moved"
+    elsewhere.joinpath("envs").mkdir(parents=True)
+    worlds = (project / "envs/worlds.py").read_text()
+    (elsewhere / "envs/worlds.py").write_text(worlds)
+    env = Env(id="envs/worlds.py:Lengths")
+    assert Protocol(env, 20, True, "report", elsewhere).fingerprint() == before
+    (project / "envs/worlds.py").write_text(worlds + "\n# edited\n")
+    assert protocol("Lengths").fingerprint() != before
+
+
+def test_the_content_names_files_packages_and_seeds(protocol: MakeProtocol) -> None:
+    content = protocol("Lengths", episodes=4).content
+    assert list(content["files"]) == ["envs/worlds.py"]
+    assert "gymnasium" in content["packages"]
+    assert content["seeds"] == [200_000, 200_003]

@@ -1,0 +1,48 @@
+"""The programs rlx runs: git answers or not, ffmpeg encodes or says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlx import tools
+from rlx.errors import RlxError
+
+RAW = ("-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "16x16", "-r", "10", "-i", "-")
+FRAME = bytes(16 * 16 * 3)
+
+
+def test_git_answers_in_a_repository_and_is_silent_elsewhere(tmp_path: Path) -> None:
+    assert tools.git("rev-parse", "HEAD", folder=tmp_path) is None
+    tools.git("init", "--quiet", folder=tmp_path)
+    assert tools.git("status", "--porcelain", folder=tmp_path) == ""
+
+
+def test_ffmpeg_encodes_raw_frames(tmp_path: Path) -> None:
+    tools.ffmpeg(*RAW, "-f", "mp4", str(tmp_path / "film.mp4"), frames=[FRAME] * 5)
+    assert (tmp_path / "film.mp4").stat().st_size > 100
+
+
+def test_ffmpegs_last_words_become_the_error(tmp_path: Path) -> None:
+    with pytest.raises(RlxError, match=r"ffmpeg failed: .*No such file"):
+        tools.ffmpeg(*RAW, str(tmp_path / "nowhere/film.mp4"), frames=[FRAME] * 500)
+    with pytest.raises(RlxError, match="ffmpeg failed"):
+        tools.ffmpeg("-no-such-option", frames=[FRAME])
+
+
+def test_an_error_while_frames_are_made_ends_ffmpeg_and_is_not_hidden(tmp_path: Path) -> None:
+    def frames() -> Iterator[bytes]:
+        yield FRAME
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        tools.ffmpeg(*RAW, "-f", "mp4", str(tmp_path / "film.mp4"), frames=frames())
+
+
+def test_without_ffmpeg_the_hint_names_another_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "ffmpeg_program", lambda: None)
+    with pytest.raises(RlxError) as caught:
+        tools.ffmpeg(frames=[])
+    assert "--format gif" in str(caught.value.hint)
