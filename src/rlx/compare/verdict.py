@@ -31,7 +31,7 @@ MOST_SEEDS = 200
 class Verdict:
     """What the evidence says: `leaning` is the candidate's mean minus the baseline's, `n` the seeds of both sides.
 
-    `p` is one-sided, in the direction of the leaning; `settle` says what would decide it, empty once decided.
+    `p` is one-sided, in the direction of the leaning; `settle` says what would decide it, empty where nothing is open.
     """
 
     verdict: Literal["better", "worse", "inconclusive", "invalid"]
@@ -86,13 +86,14 @@ def judge(baseline: ArrayLike, candidate: ArrayLike, *, seed: int = 0) -> Verdic
                 if scores.size
                 else f"no {side} seeds"
             )
-            return _invalid(why, (base.size, new.size))
+            return invalid(why, n=(base.size, new.size))
     return _undecided(base, new) if min(base.size, new.size) < DECIDING_SEEDS else _decide(base, new, seed=seed)
 
 
-def _invalid(reason: str, n: tuple[int, int]) -> Verdict:
+def invalid(reason: str, *, n: tuple[int, int]) -> Verdict:
+    """Return the verdict on evidence that cannot be used."""
     nothing = Interval(-math.inf, math.inf, 0.0)
-    return Verdict("invalid", math.nan, nothing, math.nan, n, reason, "scores of the same kind on both sides")
+    return Verdict("invalid", math.nan, nothing, math.nan, n, reason)
 
 
 def _undecided(base: Floats, new: Floats) -> Verdict:
