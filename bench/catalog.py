@@ -53,7 +53,7 @@ def trained(name: str, seeds: int) -> Run:
 def scores(run: Run) -> dict[int, float]:
     """Return every seed's mean over its report evaluation."""
     reports = [document for document in run.evaluations() if document["name"].endswith("_latest")]
-    return {document["seed"]: files.number(document["summary"]["mean"]) for document in reports}
+    return {document["seed"]: files.number(document["mean"]) for document in reports}
 
 
 def row(name: str, run: Run) -> str:

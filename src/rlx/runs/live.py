@@ -56,7 +56,7 @@ class LiveSeed:
         """Say that training continues from `step`."""
         self._metrics.write_resume(step)
 
-    def event(self, kind: str, **fields: Any) -> None:
+    def event(self, kind: str, /, **fields: Any) -> None:
         """Append one event, durably."""
         files.append_line(self.folder / "events.jsonl", files.encode({"event": kind, "time": time.time(), **fields}))
 
@@ -89,7 +89,7 @@ class LiveSeed:
             detail = {"traceback": "".join(lines).splitlines()[-TRACEBACK_LINES:], "kind": type(error).__name__}
         self._end(FAILED, reason=reason, **({"step": step} if step is not None else {}), **detail)
 
-    def _end(self, state: str, **fields: Any) -> None:
+    def _end(self, state: str, /, **fields: Any) -> None:
         self._heart.set()
         self.event(state, **fields)
         self._touch_run()

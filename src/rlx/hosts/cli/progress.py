@@ -10,7 +10,7 @@ from pathlib import Path
 from rlx import files
 from rlx.hosts.cli.output import has_colour
 from rlx.runs.run import Run, Seed
-from rlx.runs.status import COMPLETED, RUNNING
+from rlx.runs.status import COMPLETED, PREPARED, RUNNING
 
 REFRESH_SECONDS = 0.5
 LINE_SECONDS = 10.0
@@ -104,19 +104,20 @@ class _Screen:
 
 
 class _Lines:
-    """Prints a seed's line when it changes state, and all of them every ten seconds."""
+    """Prints a seed's line when it changes state, every ten seconds, and at the end; never the same one twice."""
 
     def __init__(self) -> None:
-        self._states: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
         self._next = 0.0
 
     def draw(self, lines: list[str], *, is_last: bool) -> None:
-        now = time.monotonic()
-        is_due = now >= self._next
+        is_due = is_last or time.monotonic() >= self._next
         for line in lines:
             seed, state = line.split("  ")[:2]
-            if is_due or is_last or self._states.get(seed) != state:
+            before = self._printed.get(seed, "")
+            is_news = f"  {state}" not in before and state.strip() != PREPARED
+            if line != before and (is_due or is_news):
                 print(line, file=sys.stderr, flush=True)
-            self._states[seed] = state
+                self._printed[seed] = line
         if is_due:
-            self._next = now + LINE_SECONDS
+            self._next = time.monotonic() + LINE_SECONDS

@@ -45,7 +45,7 @@ def _new(args: argparse.Namespace) -> Run:
         raise UsageError("no config given", hint="rlx train configs/NAME.yaml, or rlx init NAME to make one")
     root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
     for problem in launch.check(experiment, root=root):
-        say(f"note: {problem.key}: {problem.message}")
+        say(f"note: {problem.message}")
     started = launch.launch(experiment, root=root)
     seeds = ", ".join(str(seed) for seed in experiment.training_seeds())
     backend = started.metadata["backend"]
