@@ -1,0 +1,85 @@
+"""`rlx compare` as it is called, on runs evaluated by `rlx eval`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.evaluate.linear import GOOD, POOR, make_run, register
+
+from rlx.hosts.cli.main import call
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    register(monkeypatch)
+    monkeypatch.setenv("RLX_ROOT", str(tmp_path))
+    return tmp_path
+
+
+def weights(base: tuple[float, ...], seeds: int) -> dict[int, tuple[float, ...]]:
+    """Return slightly different policies, one a seed."""
+    return {seed: (base[0] + 0.01 * seed, *base[1:]) for seed in range(seeds)}
+
+
+def evaluated(root: Path, name: str, seeds: dict[int, tuple[float, ...]], *argv: str, **changes: object) -> str:
+    run = make_run(root, name, seeds, **changes)  # type: ignore[arg-type]
+    assert call(["eval", run.name, "--episodes", "3", *argv]) == 0
+    return run.name
+
+
+def test_good_policies_are_better_than_poor_ones(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    poor = evaluated(root, "poor", weights(POOR, 10))
+    good = evaluated(root, "good", weights(GOOD, 10), seed=4)
+    capsys.readouterr()
+    assert call(["compare", poor, good]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split() == ["run", "n", "mean", "sd", "median", "min", "max", "steps", "seeds"]
+    assert "good_001 against poor_001:\n  the configs are equal\n" in out
+    assert "verdict: better: +" in out
+
+
+def test_three_seeds_are_undecided_and_say_what_would_settle_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    poor, good = evaluated(root, "poor", weights(POOR, 3)), evaluated(root, "good", weights(GOOD, 3))
+    capsys.readouterr()
+    assert call(["compare", poor, good, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    (candidate,) = data["candidates"]
+    assert (candidate["verdict"], candidate["n"]) == ("inconclusive", [3, 3])
+    assert candidate["line"].endswith("undecided at 3 v 3")
+    assert candidate["commands"] == ["rlx train --more poor_001 --seeds 7", "rlx train --more good_001 --seeds 7"]
+
+
+def test_unlike_protocols_are_invalid_until_the_printed_commands_were_run(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = evaluated(root, "base", weights(GOOD, 2))
+    short = {"id": "CartPole-v1", "kwargs": {"max_episode_steps": 50}}
+    new = evaluated(root, "new", weights(GOOD, 2), env=short)
+    capsys.readouterr()
+    assert call(["compare", base, new]) == 6
+    out = capsys.readouterr().out
+    assert "verdict: invalid: base_001 and new_001 were evaluated under different protocols (env.kwargs" in out
+    for line in out.splitlines():
+        if line.startswith("next: rlx "):
+            assert call(line.removeprefix("next: rlx ").split()) == 0
+    capsys.readouterr()
+    assert call(["compare", base, new]) == 0
+    assert "leaning +0 [" in capsys.readouterr().out
+
+
+def test_a_run_without_evaluations_is_not_found_and_the_hint_works(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, bare = evaluated(root, "base", {0: GOOD}), make_run(root, "bare", {0: GOOD}).name
+    assert call(["compare", base, bare]) == 3
+    assert "hint: rlx eval bare_001" in capsys.readouterr().err
+    assert call(["compare", base]) == 2
+
+
+def test_several_verdicts_say_that_each_may_err(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [evaluated(root, name, {0: GOOD}) for name in ("a", "b", "c")]
+    capsys.readouterr()
+    assert call(["compare", *names]) == 0
+    assert "2 verdicts, each with its own 5 % error" in capsys.readouterr().out
