@@ -11,6 +11,7 @@ from rlx.config.load import parse
 from rlx.config.schema import Env
 from rlx.errors import UsageError
 from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
+from rlx.evaluate.rollout import Evaluator
 
 from .conftest import MakeProtocol
 
@@ -64,6 +65,16 @@ def test_the_fingerprint_ignores_what_does_not_touch_the_measurement(tmp_path: P
     assert plain == experiment_protocol(tmp_path, algo={"name": "ppo", "learning_rate": 1e-3}).fingerprint()
     trained_otherwise = {"id": "CartPole-v1", "num_envs": 3, "normalize": {"obs": True}}
     assert plain == experiment_protocol(tmp_path, env=trained_otherwise).fingerprint()
+
+
+def test_a_policy_is_measured_in_the_environments_own_reward(tmp_path: Path) -> None:
+    scaled = {"id": "CartPole-v1", "wrappers": ["clip_reward", {"scale_reward": {"scale": 0.01}}, "flatten"]}
+    plain = {"id": "CartPole-v1", "wrappers": ["flatten"]}
+    one, other = experiment_protocol(tmp_path, env=scaled), experiment_protocol(tmp_path, env=plain)
+    assert one.fingerprint() == other.fingerprint()
+    with Evaluator(one) as evaluator:
+        episode = evaluator.evaluate_random().episodes[0]
+    assert episode.episode_return == episode.length
 
 
 def test_the_fingerprint_changes_with_everything_that_does(protocol: MakeProtocol) -> None:

@@ -182,8 +182,8 @@ def _candidate(base: Side, new: Side) -> Candidate:
     objections = [*_objections(base), *_objections(new), *_budget(base, new)]
     n = (base.scores.size, new.scores.size)
     if objections:
-        reasons, commands = zip(*objections, strict=True)
-        return _judged_invalid(base.run, new.run, reasons, [command for command in commands if command], n=n)
+        mends = [command for _, command in objections if command]
+        return _judged_invalid(base.run, new.run, [reason for reason, _ in objections], mends, n=n)
     notes = _notes(base.run, new.run)
     verdict = judge(base.scores, new.scores)
     if verdict.verdict != "invalid":

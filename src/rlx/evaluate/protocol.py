@@ -25,6 +25,8 @@ EPISODE_SEEDS: dict[Purpose, range] = {
 }
 """The reserved episode seeds: what chooses the best checkpoint never also reports it. Training stays out of both."""
 
+REWARD_SCALING = ("clip_reward", "scale_reward")
+"""Wrappers that only help the optimiser: a policy is measured in the reward the environment gives."""
 REPORT_EPISODES = 20
 UNDECLARED_HORIZON = 10_000
 """Where an environment declares no time limit, an episode is cut, and marked as cut, after this many steps."""
@@ -46,7 +48,7 @@ class Protocol:
         """Return the protocol an experiment is measured by; `report` always has 20 episodes unless told otherwise."""
         usual = experiment.eval.episodes if purpose == "selection" else REPORT_EPISODES
         return cls(
-            env=experiment.env,
+            env=_in_raw_reward(experiment.env),
             episodes=episodes or usual,
             deterministic=experiment.eval.deterministic,
             purpose=purpose,
@@ -89,3 +91,8 @@ class Protocol:
             "files": sources.files,
             "packages": sources.packages,
         }
+
+
+def _in_raw_reward(env: Env) -> Env:
+    kept = tuple(wrapper for wrapper in env.wrappers if wrapper.name not in REWARD_SCALING)
+    return env.model_copy(update={"wrappers": kept})
