@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -98,9 +99,9 @@ class Lane:
         try:
             return self.env.render()
         except Exception as error:  # as above
-            raise self._failure(error, f"render after step {self.length}") from error
+            raise self._failure(error, f"render after step {self.length}", hint=_drawing_hint()) from error
 
-    def _failure(self, error: Exception, moment: str) -> RlxError:
+    def _failure(self, error: Exception, moment: str, *, hint: str | None = None) -> RlxError:
         if isinstance(error, RlxError):
             return error
         place = where(error, root=self.root)
@@ -108,10 +109,17 @@ class Lane:
         raised = f"{self.name} raised {what}" + (f" ({place})" if place else "")
         return JobFailed(
             f"{raised} at {moment} of the episode with seed {self.seed}",
-            hint="the error is the environment's: fix it there, then evaluate again",
+            hint=hint or "the error is the environment's: fix it there, then evaluate again",
         )
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:
     value = info.get("is_success", info.get("success"))
     return None if value is None else bool(value)
+
+
+def _drawing_hint() -> str | None:
+    """Name what MuJoCo needs to draw without a display."""
+    if "mujoco" not in sys.modules:
+        return None
+    return "without a display MuJoCo draws with EGL (libegl1), or with MUJOCO_GL=osmesa and libosmesa6"
