@@ -6,13 +6,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from rlx import files
+from rlx.runs import process, store
+from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
 
 TINY = {
@@ -74,7 +78,9 @@ class Project:
 
     def runs(self) -> list[str]:
         folder = self.root / "runs"
-        return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+        return (
+            sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+        )
 
 
 @pytest.fixture
@@ -91,3 +97,47 @@ def wait_until(condition: Callable[[], object], *, seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
+
+
+def write_seed(run: Run, seed: int, *, state: str, returns: list[float], start: float = 1000.0, **last: Any) -> None:
+    """Write what a trained seed leaves: a row every 100 steps, and events from its start to its end."""
+    folder = run.path / f"seed_{seed}"
+    writer = MetricsWriter(folder / "metrics.jsonl")
+    for row, value in enumerate(returns, start=1):
+        writer.write(row * 100, {"rollout/return_mean": value, "train/loss": 1.0 / row})
+    writer.close()
+    gone = {"place": process.place(), "pid": 2**22 + 1, "started": "1"}
+    events: list[dict[str, Any]] = [{"event": "started", "time": start, "process": gone}]
+    if state == "running":
+        events[0]["process"] = process.current().document()
+    elif state != "lost":
+        events.append({"event": state, "time": start + 60.0, "step": len(returns) * 100, **last})
+    for event in events:
+        files.append_line(folder / "events.jsonl", files.encode(event))
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., Run]:
+    """Return a maker of run folders without training: `seeds` are each seed's returns, `state` that of every seed."""
+
+    def make(
+        name: str = "cartpole",
+        *,
+        seeds: Mapping[int, list[float]] | None = None,
+        state: str = "completed",
+        root: Path = tmp_path,
+        env: str = "CartPole-v1",
+        algo: str = "ppo",
+        group: str = "g1",
+        **last: Any,
+    ) -> Run:
+        given = {0: [10.0, 20.0]} if seeds is None else seeds
+        identity = {"env": env, "algorithm": algo, "backend": "sb3", "total_timesteps": 200, "group_hash": group}
+        snapshot = f"run_name: {name}\nenv: {{id: {env}}}\nalgo: {{name: {algo}, total_timesteps: 200}}\n"
+        run = store.create(root, name=name, snapshot=snapshot, metadata=identity, seeds=list(given))
+        for seed, returns in given.items():
+            if state != "prepared":
+                write_seed(run, seed, state=state, returns=returns, **last)
+        return Run(run.path)
+
+    return make

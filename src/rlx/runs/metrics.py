@@ -22,14 +22,22 @@ class MetricsWriter:
 
     def __init__(self, path: Path) -> None:
         self._descriptor = files.open_append(path)
+        self._is_torn = False
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Append one row."""
-        files.append_row(self._descriptor, files.encode({"step": step, "time": time(), **values}))
+        self._append(files.encode({"step": step, "time": time(), **values}))
 
     def write_resume(self, step: int) -> None:
         """Say that training went back to `step`: readers drop later rows written before this one."""
-        files.append_row(self._descriptor, files.encode({"resume_from": step, "time": time()}))
+        self._append(files.encode({"resume_from": step, "time": time()}))
+
+    def _append(self, row: bytes) -> None:
+        if self._is_torn:  # a failed write may have left half a row that could not be taken back then
+            files.trim_torn_tail(self._descriptor)
+        self._is_torn = True
+        files.append_row(self._descriptor, row)
+        self._is_torn = False
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -101,8 +109,10 @@ def _backwards(path: Path, *, window: int = 65536) -> Iterator[dict[str, Any]]:
     except OSError:
         return
     lines = content[: content.rfind(b"\n") + 1].split(b"\n")
+    highest = float("inf")
     for line in reversed(lines[1:] if start else lines):
-        if line:
-            row = files.decode(line)
-            if "step" in row:
-                yield row
+        row = files.decode(line) if line else {}
+        if "resume_from" in row:
+            highest = min(highest, row["resume_from"])
+        elif "step" in row and row["step"] <= highest:
+            yield row

@@ -146,7 +146,10 @@ class Run:
 
     @property
     def planned_steps(self) -> int:
-        return int(self.config.get("algo", {}).get("total_timesteps", 0))
+        """The steps each seed is to train, 0 where nobody said; from the identity first, since reading YAML costs."""
+        algo = self.config.get("algo") if "total_timesteps" not in self.metadata else self.metadata
+        planned = algo.get("total_timesteps") if isinstance(algo, dict) else None
+        return planned if isinstance(planned, int) else 0
 
     def series(self, name: str) -> dict[int, metrics.Series]:
         """Return one metric of every seed as NumPy arrays."""

@@ -1,0 +1,168 @@
+"""One run in one dictionary: what a list shows of it and the index keeps."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlx import files
+from rlx.runs.run import METADATA, SNAPSHOT, Run, Seed
+from rlx.runs.status import ENDED, LOST, RUNNING, tally
+
+BROKEN = "broken"
+ROLLOUT_RETURN = "rollout/return_mean"
+REPORT = "report evaluation"
+
+
+def summarize(path: Path) -> dict[str, Any]:
+    """Return a run's summary; a folder that cannot be read is `broken`, with the reason, and never an exception."""
+    try:
+        path.name.encode()
+        return summary(Run(path))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        # half an rsync, a torn disk, an edited file, a name that is no text: whatever the folder holds, the list of the others must stand
+        return _broken(path, reason=str(error) or type(error).__name__)
+
+
+def is_run_folder(path: Path) -> bool:
+    """Say whether a folder is, or was, a run: one that lost its metadata still counts."""
+    return any((path / name).exists() for name in (METADATA, SNAPSHOT))
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """Describe a run; `steps`, `planned_steps` are a seed's (mean over seeds), `seconds` the longest seed's."""
+    identity = run.metadata
+    if not identity:
+        raise ValueError(f"{METADATA} holds no run")
+    scores = final_returns(run)
+    seeds = [seed_summary(seed, scores=scores) for seed in run.seeds]
+    return {
+        "name": run.name,
+        "status": run.status,
+        "reason": next((seed["reason"] for seed in seeds if seed["reason"]), ""),
+        "env": str(identity.get("env") or ""),
+        "algo": str(identity.get("algorithm") or ""),
+        "backend": str(identity.get("backend") or ""),
+        "seeds": len(seeds),
+        "tally": tally([seed["status"] for seed in seeds]),
+        "steps": round(sum(seed["step"] for seed in seeds) / len(seeds)) if seeds else 0,
+        "planned_steps": run.planned_steps,
+        "return": spread([seed["return"] for seed in seeds], source=scores.source),
+        "tags": list(run.tags),
+        "note": run.note,
+        "created": float(identity.get("created") or 0.0),
+        "seconds": round(max((seed["seconds"] for seed in seeds), default=0.0), 1),
+        "group_hash": str(identity.get("group_hash") or ""),
+    }
+
+
+def _broken(path: Path, *, reason: str) -> dict[str, Any]:
+    try:
+        created = path.stat().st_mtime
+    except OSError:
+        created = 0.0
+    name = path.name.encode("utf-8", "backslashreplace").decode()
+    return {
+        "name": name, "status": BROKEN, "reason": reason, "env": "", "algo": "", "backend": "", "seeds": 0,
+        "tally": "", "steps": 0, "planned_steps": 0, "return": None, "tags": [], "note": "", "created": created,
+        "seconds": 0.0, "group_hash": "",
+    }  # fmt: skip
+
+
+def seed_summary(seed: Seed, *, scores: FinalReturns) -> dict[str, Any]:
+    """Describe one seed."""
+    status = seed.status
+    return {
+        "seed": seed.number,
+        "status": status.state,
+        "reason": status.reason,
+        "attempt": status.attempt,
+        "step": seed.step,
+        "return": scores.of(seed),
+        "seconds": round(trained_seconds(seed), 1),
+    }
+
+
+def trained_seconds(seed: Seed) -> float:
+    """Add up the seed's attempts, without the pauses between them; one that was killed counts to its last sign."""
+    total, started, last = 0.0, None, 0.0
+    for event in seed.events:
+        if event.get("event") == "started":
+            total += last - started if started is not None else 0.0
+            started = event["time"]
+        last = event["time"]
+        if event.get("event") in ENDED:
+            total, started = total + (last - started if started is not None else 0.0), None
+    if started is None:
+        return total
+    age = seed.heartbeat_age
+    if seed.status.state == RUNNING:
+        last = time.time()
+    elif seed.status.state == LOST and age is not None:
+        last = max(last, time.time() - age)
+    return total + last - started
+
+
+def spread(values: Iterable[float | None], *, source: str) -> dict[str, Any] | None:
+    """Return mean, standard deviation over seeds (none for one seed), count and best of the values there are."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    mean = sum(known) / len(known)
+    squares = sum((value - mean) ** 2 for value in known)
+    return {
+        "mean": mean,
+        "sd": (squares / (len(known) - 1)) ** 0.5 if len(known) > 1 else None,
+        "n": len(known),
+        "best": max(known),
+        "source": source,
+        "values": known,
+    }
+
+
+class FinalReturns:
+    """What each seed's final policy returns: from one report evaluation where there is one, else from its training."""
+
+    def __init__(self, report: dict[int, float], fingerprint: str) -> None:
+        self._report = report
+        self.fingerprint = fingerprint
+        self.source = REPORT if report else ROLLOUT_RETURN
+
+    def of(self, seed: Seed) -> float | None:
+        return self._report.get(seed.number) if self._report else seed.last(ROLLOUT_RETURN)
+
+
+def final_returns(run: Run) -> FinalReturns:
+    """Choose the report protocol that covers most seeds, the newest of equals."""
+    best: tuple[int, float, dict[int, float], str] = (0, 0.0, {}, "")
+    for folder, names, changed in _evaluation_folders(run.path / "eval"):
+        scores = _report_scores(folder, names)
+        best = max(best, (len(scores), changed, scores, folder.name), key=lambda entry: entry[:2])
+    return FinalReturns(best[2], best[3])
+
+
+def _evaluation_folders(place: Path) -> Iterable[tuple[Path, list[str], float]]:
+    try:
+        entries = [entry for entry in os.scandir(place) if entry.is_dir()]
+    except FileNotFoundError:
+        return
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        names = sorted(name for name in os.listdir(entry.path) if name.endswith(".json"))  # noqa: PTH208  names are enough
+        if names:
+            yield Path(entry.path), names, entry.stat().st_mtime
+
+
+def _report_scores(folder: Path, names: Sequence[str]) -> dict[int, float]:
+    """Return each seed's mean in a folder of report evaluations, of `latest` where it was evaluated, else of `best`."""
+    if files.read_json(folder / names[0]).get("purpose") != "report":
+        return {}  # a folder is one protocol: its first file tells what all are for
+    scores = {}
+    for checkpoint in ("best", "latest"):
+        for name in names:
+            seed, _, of = name.removeprefix("seed_").removesuffix(".json").partition("_")
+            if of == checkpoint and seed.isdigit():
+                scores[int(seed)] = files.number(files.read_json(folder / name)["mean"])
+    return scores
