@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
@@ -116,6 +117,20 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _quiet_simulator() -> Iterator[None]:
+    """Keep MuJoCo's remarks on a model's file off the screen and out of MUJOCO_LOG.TXT; those of a simulation stay."""
+    mujoco = sys.modules.get("mujoco")
+    if mujoco is None or mujoco.get_mju_user_warning() is not None:
+        yield
+        return
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(None)
+
+
 def _make_bare(env: Env, *, root: Path, render_mode: str | None) -> AnyEnv:
     if is_file_reference(env.id):
         return _from_object(env, _from_file(env.id, root), root=root, render_mode=render_mode)
@@ -145,7 +160,8 @@ def _from_registry(env: Env, spec: EnvSpec, *, root: Path, render_mode: str | No
     kwargs = {**deepcopy(env.kwargs), **({"render_mode": render_mode} if render_mode else {})}
     refuse_unknown(creator, {**spec.kwargs, **kwargs}, label=env.id, extra=("max_episode_steps",))
     try:
-        made = gymnasium.make(spec, disable_env_checker=True, **kwargs)
+        with _quiet_simulator():
+            made = gymnasium.make(spec, disable_env_checker=True, **kwargs)
     except (Exception, SystemExit) as error:  # other people's code may raise anything
         raise _failure(error, creator, label=env.id, root=root, kwargs=env.kwargs) from error
     return _checked(made, label=env.id, render_mode=render_mode)
@@ -162,7 +178,7 @@ def _from_object(env: Env, creator: Any, *, root: Path, render_mode: str | None)
     place = env.id.rpartition(":")[0]
     folders = [(root / place).resolve().parent, root] if is_file_reference(env.id) else [root]
     try:
-        with importable(*folders):
+        with importable(*folders), _quiet_simulator():
             made = creator(**kwargs)
     except (Exception, SystemExit) as error:  # other people's code may raise anything
         raise _failure(error, creator, label=env.id, root=root, kwargs=env.kwargs) from error

@@ -1,0 +1,235 @@
+"""Whether an environment can be resumed exactly: tried out, not believed."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from rlx.envs.capture import AnyEnv, State, capture
+from rlx.envs.differ import differences, same
+from rlx.envs.hidden import frozen, hidden_state
+from rlx.envs.kinds import Uncapturable
+from rlx.envs.restore import global_generators_kept, restore
+from rlx.errors import RlxError
+
+SEED = 7
+WARM_STEPS = 24
+STEPS = 64
+STEPS_AFTER_RESET = 8
+BUDGET_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The answer; `missing` says what stands in the way, and is empty where nothing does."""
+
+    is_exact: bool
+    missing: str
+
+
+def probe(make: Callable[[], AnyEnv]) -> Probe:
+    """Step one instance, restore its state into a fresh one, step both alike, and compare everything they show.
+
+    Never raises for what the environment does; leaves the global random generators as they were. What is not covered:
+    state that shows only after more steps, and order in sets of strings, which differs between processes.
+    """
+    made: list[AnyEnv] = []
+
+    def fresh() -> AnyEnv:
+        made.append(make())
+        return made[-1]
+
+    with global_generators_kept(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            missing = _try_out(fresh)
+        except Uncapturable as error:
+            missing = error.message
+        except RlxError as error:
+            missing = error.message
+        except Exception as error:  # noqa: BLE001  people's environments may raise anything
+            missing = " ".join(f"the environment raised {type(error).__name__}: {error}".split())
+        finally:
+            for env in made:
+                with contextlib.suppress(Exception):
+                    env.close()
+    return Probe(is_exact=not missing, missing=missing)
+
+
+def _try_out(fresh: Callable[[], AnyEnv]) -> str:
+    """Return what is missing for an exact resume, or nothing."""
+    first = fresh()
+    beginning = _GlobalGenerators.now()
+    script = _Script(first.action_space)
+    _begin(first, script)
+    state = capture(first)
+    middle = _GlobalGenerators.now()
+    hidden = hidden_state(first)
+    seen = _continue(first, script)
+    changed = _changed(hidden, hidden_state(first))
+    if changed:
+        return f"{changed} changes while stepping, and is not part of the environment"
+    second = fresh()
+    middle.put_back()
+    restore(second, state)
+    unequal = differences(state, capture(second))
+    if unequal:
+        return f"`{unequal[0]}` is not the same after restoring"
+    odd = seen.differences(_continue(second, script.again(start=1)))
+    return _explain(odd, seen, fresh, beginning, script.again()) if odd else ""
+
+
+def _explain(
+    odd: list[str], seen: _Trace, fresh: Callable[[], AnyEnv], beginning: _GlobalGenerators, script: _Script
+) -> str:
+    """Tell a failed restore from an environment that never does the same twice, and from a clock in its infos."""
+    third = fresh()
+    beginning.put_back()
+    _begin(third, script)
+    noise = seen.differences(_continue(third, script))
+    if any(name in _OUTCOMES for name in noise):
+        return f"the environment is not deterministic: the same seed and actions gave another {noise[0]}"
+    left = [name for name in odd if name not in noise]
+    return f"a restored environment continues differently: another {left[0]}" if left else ""
+
+
+_OUTCOMES = ("observation", "reward", "terminated", "truncated", "first observation")
+
+
+@dataclass
+class _Trace:
+    """What an environment showed: every outcome and info, and its state at the end."""
+
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    end: State = field(default_factory=dict)
+
+    def differences(self, other: _Trace) -> list[str]:
+        """Return the names of what differs, outcomes first, then infos, then attributes."""
+        found: dict[str, None] = {}
+        for mine, theirs in zip(self.steps, other.steps, strict=False):
+            for name in {**mine, **theirs}:
+                if not same(mine.get(name), theirs.get(name)):
+                    found[name] = None
+        if len(self.steps) != len(other.steps):
+            found["episode length"] = None
+        ordered = sorted(found, key=lambda name: name not in _OUTCOMES)
+        return [*ordered, *(f"`{name}`" for name in differences(self.end, other.end))]
+
+
+class _Script:
+    """The actions of a trial, in segments: drawn the first time, the same ones again for every later instance."""
+
+    def __init__(self, space: gymnasium.Space[Any], segments: list[list[Any]] | None = None) -> None:
+        self.space = deepcopy(space)  # the environment's own generators stay untouched
+        self.space.seed(SEED)
+        self.segments: list[list[Any]] = []
+        self.recorded = segments
+        self.deadline = time.monotonic() + BUDGET_SECONDS
+
+    def again(self, *, start: int = 0) -> _Script:
+        """Return the same actions from a segment on."""
+        return _Script(self.space, self.segments[start:])
+
+    def segment(self, env: AnyEnv, count: int) -> Iterator[Any]:
+        """Yield the next segment's actions: up to `count` new ones while time lasts, or those recorded."""
+        if self.recorded is not None:
+            yield from deepcopy(self.recorded.pop(0))
+            return
+        drawn: list[Any] = []
+        self.segments.append(drawn)
+        while len(drawn) < count and (not drawn or time.monotonic() < self.deadline):
+            mask = _mask(env)
+            drawn.append(self.space.sample() if mask is None else self.space.sample(mask))
+            yield deepcopy(drawn[-1])
+
+
+def _mask(env: AnyEnv) -> Any:
+    """Return the mask of allowed actions, where the environment has one and the space takes it."""
+    if isinstance(env, VectorEnv):
+        is_discrete = isinstance(env.single_action_space, gymnasium.spaces.Discrete)
+        envs = getattr(env, "envs", None)
+        if not is_discrete or not envs or not envs[0].has_wrapper_attr("action_masks"):
+            return None
+        return tuple(_mask(each) for each in envs)
+    if isinstance(env.action_space, gymnasium.spaces.Discrete) and env.has_wrapper_attr("action_masks"):
+        return np.asarray(env.get_wrapper_attr("action_masks")(), dtype=np.int8)
+    return None
+
+
+def _begin(env: AnyEnv, script: _Script) -> None:
+    """Bring an environment into the middle of an episode."""
+    env.reset(seed=SEED)
+    for action in script.segment(env, WARM_STEPS):
+        _step(env, action)
+
+
+def _continue(env: AnyEnv, script: _Script) -> _Trace:
+    """Step on, through at least one reset, and keep everything that is seen."""
+    trace = _Trace()
+    for action in script.segment(env, STEPS):
+        trace.steps.append(_step(env, action))
+    trace.steps.append(_shown_by_reset(env.reset()))
+    for action in script.segment(env, STEPS_AFTER_RESET):
+        trace.steps.append(_step(env, action))
+    trace.end = capture(env)
+    return trace
+
+
+def _step(env: AnyEnv, action: Any) -> dict[str, Any]:
+    observation, reward, terminated, truncated, info = env.step(action)
+    shown = {"observation": frozen(observation), "reward": frozen(reward), **_named(info)}
+    shown |= {"terminated": frozen(terminated), "truncated": frozen(truncated)}
+    ended = np.logical_or(terminated, truncated)
+    if not isinstance(env, VectorEnv) and ended:
+        shown |= _shown_by_reset(env.reset())
+    elif ended.any() and env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED:
+        shown |= _shown_by_reset(env.reset(options={"reset_mask": ended}))
+    return shown
+
+
+def _shown_by_reset(result: tuple[Any, dict[str, Any]]) -> dict[str, Any]:
+    return {"first observation": frozen(result[0]), **_named(result[1], prefix="first info")}
+
+
+def _named(info: dict[str, Any], *, prefix: str = "info") -> dict[str, Any]:
+    """Give every value in a nested info its own name."""
+    found: dict[str, Any] = {}
+    for key, value in info.items():
+        name = f"{prefix}[{key!r}]"
+        found.update(_named(value, prefix=name) if isinstance(value, dict) else {name: frozen(value)})
+    return found
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> str | None:
+    return next((name for name in {**before, **after} if not same(before.get(name), after.get(name))), None)
+
+
+@dataclass(frozen=True)
+class _GlobalGenerators:
+    """Python's, NumPy's and torch's global random generators at one moment."""
+
+    python: Any
+    numpy: Any
+    torch: Any
+
+    @classmethod
+    def now(cls) -> _GlobalGenerators:
+        torch = sys.modules.get("torch")
+        return cls(random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None)
+
+    def put_back(self) -> None:
+        random.setstate(self.python)
+        np.random.set_state(self.numpy)
+        if self.torch is not None:
+            sys.modules["torch"].set_rng_state(self.torch)
