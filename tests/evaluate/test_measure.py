@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.evaluate.linear import GOOD, POOR, make_run, register
 
-from rlx.errors import CheckpointInvalid
+from rlx.errors import CheckpointInvalid, EvidenceInvalid
 from rlx.evaluate.measure import measure, protocol_for
 from rlx.runs.reference import resolve
 from rlx.runs.run import Run
@@ -63,3 +63,11 @@ def test_an_altered_checkpoint_is_refused_and_nothing_is_kept(cartpole: Run, tmp
     with pytest.raises(CheckpointInvalid):
         list(measure(reference, protocol_for(reference, root=tmp_path, episodes=2)))
     assert cartpole.evaluations() == []
+
+
+@pytest.mark.usefixtures("cartpole")
+def test_a_policy_that_does_not_fit_the_environment_is_refused(tmp_path: Path) -> None:
+    acrobot = make_run(tmp_path, "acrobot", {0: GOOD}, env={"id": "Acrobot-v1"})
+    reference = resolve(acrobot.name, tmp_path)
+    with pytest.raises(EvidenceInvalid, match="the policy does not fit Acrobot-v1"):
+        list(measure(reference, protocol_for(reference, root=tmp_path, episodes=2)))

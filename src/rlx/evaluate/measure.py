@@ -53,7 +53,9 @@ def measure(
         random = evaluator.evaluate_random()
         for number, path in paths.items():
             checkpoint = checkpoints.read(path, with_replay=False)
-            evaluation = evaluator.evaluate(rebuild(checkpoint))
+            policy = rebuild(checkpoint)
+            evaluator.refuse_misfit(policy)
+            evaluation = evaluator.evaluate(policy)
             document = {
                 **evaluation.document(), "random": random.summary(),
                 "seed": number, "checkpoint": path.name, "step": checkpoint.step,

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlx.envs.make import make_env
+from rlx.errors import EvidenceInvalid
 from rlx.evaluate.episode import Episode, Lane
 from rlx.evaluate.policy import Policy, RandomPolicy, stack
 from rlx.evaluate.protocol import Protocol
@@ -118,6 +119,22 @@ class Evaluator:
         with own_randomness(0):
             action_space = self._open()[0].env.action_space
         return self.evaluate(RandomPolicy(action_space, seed=self.protocol.episode_seeds().start))
+
+    def refuse_misfit(self, policy: Policy) -> None:
+        """Raise where a policy cannot act on this environment's observations: it was trained on other ones."""
+        with own_randomness(0):
+            lane = self._open()[0]
+            lane.rewind()
+            lane.begin()
+            policy.reset()
+            masks = lane.mask()[None] if lane.mask_of else None
+            try:
+                policy.predict(stack(lane.env.observation_space, [lane.observation]), masks=masks)
+            except (ValueError, TypeError, RuntimeError, LookupError, AssertionError) as error:
+                raise EvidenceInvalid(
+                    f"the policy does not fit {lane.name}: {' '.join(str(error).split())}",
+                    hint="was the environment or its wrappers changed since the policy was trained?",
+                ) from error
 
     def close(self) -> None:
         """Close the environments."""
