@@ -17,7 +17,7 @@ class Change:
 
 
 def diff(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Change]:
-    """Return the changes from `a` to `b`, sorted by dotted key; lists are compared whole, an empty mapping is no key."""
+    """Return the changes from `a` to `b`, sorted by dotted key; lists count whole, an empty mapping is no key."""
     return sorted(_changes(a, b, ""), key=lambda change: change.key)
 
 

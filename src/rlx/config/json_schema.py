@@ -15,6 +15,7 @@ def json_schema() -> dict[str, Any]:
     definitions = {name: _optional(definition) for name, definition in document.pop("$defs").items()}
     for prefix, model in _models():
         _describe(definitions.get(model.__name__, document), prefix)
+    definitions["Env"]["properties"]["wrappers"]["items"] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
     properties = document["properties"]
     properties["algo"] = _algo()
     properties["extends"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
@@ -29,8 +30,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def _models() -> list[tuple[str, type[Section]]]:
-    algorithms = [("algo", model) for model in (*ALGORITHMS.values(), CustomAlgo)]
-    return [*((name, model) for name, model in SECTIONS.items() if name), *algorithms]
+    models = [(name, model) for name, model in SECTIONS.items() if name]
+    return [*models, *(("algo", model) for model in ALGORITHMS.values()), ("algo", CustomAlgo)]
 
 
 def _optional(definition: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,12 @@ class Checked:
 
     experiment: Experiment | None
     found: tuple[Found, ...]
+    document: Document
+
+    def also(self, problems: Sequence[Problem]) -> Checked:
+        """Return this with what others (a backend) have found."""
+        more = [Found(problem, self.document.place(_path(problem.key))) for problem in problems]
+        return replace(self, found=tuple(sorted((*self.found, *more), key=_order)))
 
     @property
     def errors(self) -> list[Found]:
@@ -83,7 +89,7 @@ def _examine(document: Document, *, devices: Collection[str] | None = None, note
         experiment = resolved
     found = [Found(problem, document.place(path)) for path, problem in problems]
     has_errors = any(one.problem.is_error for one in found)
-    return Checked(None if has_errors else experiment, tuple(sorted(found, key=_order)))
+    return Checked(None if has_errors else experiment, tuple(sorted(found, key=_order)), document)
 
 
 def _path(key: str) -> KeyPath:
