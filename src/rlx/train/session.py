@@ -58,19 +58,25 @@ class Session:
     def stop_requested(self) -> bool:
         return self.live.stop_requested
 
+    def is_due(self, step: int) -> bool:
+        """Say whether `after_update` has anything to do at this step; cheap enough for every environment step."""
+        settings = self.experiment
+        cadences = (settings.log.every, settings.eval.every, settings.checkpoint.save_every)
+        return step >= self.total or self.stop_requested or any(_crosses(every, self.step, step) for every in cadences)
+
     def after_update(
         self, step: int, metrics: Mapping[str, float], *, policy: Policy, snapshot: Callable[[], Bundle]
     ) -> bool:
         """Log, evaluate and save what is due at this boundary; False means: end now, everything is saved."""
         before, self.step = self.step, step
         is_last = self.is_complete
-        if is_last or self._crosses(self.experiment.log.every, before):
+        if is_last or _crosses(self.experiment.log.every, before, step):
             self._log(metrics)
         is_best = False
-        if is_last or self._crosses(self.experiment.eval.every, before):
+        if is_last or _crosses(self.experiment.eval.every, before, step):
             is_best = self._evaluate(policy)
         goes_on = not is_last and not self.stop_requested
-        is_milestone = self._crosses(self.experiment.checkpoint.save_every, before)
+        is_milestone = _crosses(self.experiment.checkpoint.save_every, before, step)
         if not goes_on or is_milestone:
             self._save(snapshot(), is_best=is_best, is_milestone=is_milestone)
         elif is_best:
@@ -98,9 +104,6 @@ class Session:
         self._sinks.close()
         if self._evaluator:
             self._evaluator.close()
-
-    def _crosses(self, every: int | None, before: int) -> bool:
-        return every is not None and self.step // every > before // every
 
     def _log(self, metrics: Mapping[str, float]) -> None:
         row = {**metrics, **self._clock.read(self.step)}
@@ -148,6 +151,11 @@ class Session:
         label, missing = resume_label(checkpoint, attempts=_attempts(self.live.folder))
         self.live.log_resume(checkpoint.step)
         self.live.event("resumed", step=checkpoint.step, label=label, missing=missing, checkpoint=checkpoint.path.name)
+
+
+def _crosses(every: int | None, before: int, after: int) -> bool:
+    """Say whether a multiple of `every` lies between two steps."""
+    return every is not None and after // every > before // every
 
 
 def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]]) -> tuple[str, str]:

@@ -46,10 +46,13 @@ class Progress:
         return "  ".join(parts)
 
     def _rate(self, number: int, step: int) -> float:
+        """Return steps a second over the last half minute of training; 0 until there are two looks to compare."""
         seen = self._seen.setdefault(number, deque())
         now = time.monotonic()
-        if not seen or seen[-1][1] != step:
+        if step and (not seen or seen[-1][1] != step):
             seen.append((now, step))
+        if not seen:
+            return 0.0
         while len(seen) > 2 and now - seen[0][0] > RATE_SECONDS:
             seen.popleft()
         (then, first) = seen[0]
