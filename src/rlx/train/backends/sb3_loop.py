@@ -1,0 +1,170 @@
+"""The training loops: collect, update, tell the session; no `learn`, so that every boundary is ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sb3_contrib.ars.ars import ARS
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+from rlx.train.backends import sb3_health, sb3_metrics, sb3_state
+from rlx.train.backends.sb3_learner import Learner
+from rlx.train.session import Session
+
+PROGRESS_SECONDS = 0.5
+WORTH = 50  # a mark is taken where a rollout lasts this many times as long as taking it: 2 % at most
+
+
+def train(session: Session) -> None:
+    """Train one seed until it is complete or the session says stop."""
+    learner = Learner(session.experiment, root=session.root, seed=session.seed)
+    try:
+        if session.checkpoint is None:
+            learner.begin()
+        else:
+            learner.restore(session.checkpoint)
+        if isinstance(learner.algorithm, ARS):
+            _random_search(learner, session)
+        elif isinstance(learner.algorithm, OnPolicyAlgorithm):
+            _on_policy(learner, session)
+        else:
+            assert isinstance(learner.algorithm, OffPolicyAlgorithm)
+            _off_policy(learner, session)
+    finally:
+        learner.close()
+
+
+def _on_policy(learner: Learner, session: Session) -> None:
+    algorithm: Any = learner.algorithm
+    watch = Watch(learner, session)
+    while not learner.is_complete:
+        with watch.rollout(), _named_divergence(learner):
+            is_whole = algorithm.collect_rollouts(
+                algorithm.env, watch, algorithm.rollout_buffer, n_rollout_steps=algorithm.n_steps
+            )
+        if not is_whole:
+            session.interrupt(lambda: learner.bundle(watch.mark))
+            return
+        algorithm._update_current_progress_remaining(learner.step, learner.total)
+        with _named_divergence(learner):
+            algorithm.train()
+        if not _ends_well(learner, session):
+            return
+
+
+def _off_policy(learner: Learner, session: Session) -> None:
+    algorithm: Any = learner.algorithm
+    watch = Watch(learner, session)
+    while not learner.is_complete:
+        rollout = algorithm.collect_rollouts(
+            algorithm.env,
+            callback=watch,
+            train_freq=algorithm.train_freq,
+            action_noise=algorithm.action_noise,
+            learning_starts=algorithm.learning_starts,
+            replay_buffer=algorithm.replay_buffer,
+            log_interval=None,
+        )
+        if learner.step > algorithm.learning_starts:
+            steps = algorithm.gradient_steps if algorithm.gradient_steps >= 0 else rollout.episode_timesteps
+            if steps > 0:
+                with _named_divergence(learner):
+                    algorithm.train(batch_size=algorithm.batch_size, gradient_steps=steps)
+        if not _ends_well(learner, session):
+            return
+
+
+def _random_search(learner: Learner, session: Session) -> None:
+    algorithm: Any = learner.algorithm
+    watch = Watch(learner, session, raises=True)
+    while not learner.is_complete:
+        algorithm._update_current_progress_remaining(learner.step, learner.total)
+        try:
+            with watch.rollout():
+                algorithm._do_one_update(watch, None)
+        except StopAskedError:
+            session.interrupt(lambda: learner.bundle(watch.mark))
+            return
+        algorithm.num_timesteps = learner.env.steps
+        if not _ends_well(learner, session):
+            return
+
+
+def _ends_well(learner: Learner, session: Session) -> bool:
+    """Check the update and tell the session; False means: end now."""
+    is_due = learner.is_complete or session.stop_requested or session.is_due(learner.step)
+    learner.check_health(with_parameters=is_due)
+    if not is_due:
+        return True
+    with sb3_state.untouched_randomness():
+        return session.after_update(learner.step, learner.metrics(), policy=learner.policy, snapshot=learner.snapshot)
+
+
+@contextmanager
+def _named_divergence(learner: Learner) -> Iterator[None]:
+    """Say which parameter is not finite where torch only says that a distribution refused its arguments."""
+    try:
+        yield
+    except ValueError:
+        sb3_health.check_parameters(learner.algorithm.policy, step=learner.step)
+        raise
+
+
+class StopAskedError(Exception):
+    """A stop was asked for inside a loop that takes no answer from its callback."""
+
+
+class Watch:
+    """What SB3 calls at every step of a rollout: shows progress, and ends a long rollout when a stop is asked for.
+
+    Weights do not change during a rollout, so the state marked at its start is still a whole boundary. Where
+    a rollout is too short to be worth a mark, it is simply finished.
+    """
+
+    def __init__(self, learner: Learner, session: Session, *, raises: bool = False) -> None:
+        self.mark: dict[str, Any] = {}
+        self._learner = learner
+        self._session = session
+        self._raises = raises
+        self._is_marked = False
+        self._mark_seconds = 0.0
+        self._rollout_seconds = float("inf")
+        self._next_progress = 0.0
+
+    @contextmanager
+    def rollout(self) -> Iterator[None]:
+        """Mark the boundary a rollout starts from, if that is worth it, and time the rollout."""
+        started = time.perf_counter()
+        self._is_marked = self._rollout_seconds >= WORTH * self._mark_seconds
+        if self._is_marked:
+            self.mark = self._learner.mark()
+            self._mark_seconds = time.perf_counter() - started
+        started = time.perf_counter()
+        yield
+        self._rollout_seconds = time.perf_counter() - started
+
+    def on_step(self) -> bool:
+        """Say whether the rollout goes on."""
+        now = time.monotonic()
+        if now >= self._next_progress:
+            self._next_progress = now + PROGRESS_SECONDS
+            algorithm = self._learner.algorithm
+            self._session.progress(int(algorithm.num_timesteps), sb3_metrics.recent_return(algorithm))
+        if not (self._is_marked and self._session.stop_requested):
+            return True
+        if self._raises:
+            raise StopAskedError
+        return False
+
+    def update_locals(self, _: dict[str, Any]) -> None:
+        """Need nothing of the rollout's inside."""
+
+    def on_rollout_start(self) -> None:
+        """Have marked the boundary before."""
+
+    def on_rollout_end(self) -> None:
+        """Leave the boundary to the loop."""

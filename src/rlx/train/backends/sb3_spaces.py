@@ -1,0 +1,88 @@
+"""Observation and action spaces as JSON, and back, so that a policy can be rebuilt without its environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from rlx import files
+from rlx.errors import CheckpointInvalid
+
+Space = spaces.Space[Any]
+
+
+def describe(space: Space) -> dict[str, Any]:
+    """Return a space as JSON-able data."""
+    if isinstance(space, spaces.Box):
+        bounds = {"low": _bound(space.low), "high": _bound(space.high)}
+        return {"kind": "box", **bounds, "shape": list(space.shape), "dtype": str(space.dtype)}
+    if isinstance(space, spaces.Discrete):
+        return {"kind": "discrete", "n": int(space.n), "start": int(space.start), "dtype": str(space.dtype)}
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
+        return {"kind": "multi_discrete", **sizes, "dtype": str(space.dtype)}
+    if isinstance(space, spaces.MultiBinary):
+        return {"kind": "multi_binary", "shape": list(space.shape)}
+    if isinstance(space, spaces.Dict):
+        return {"kind": "dict", "spaces": {key: describe(item) for key, item in space.spaces.items()}}
+    if isinstance(space, spaces.Tuple):
+        return {"kind": "tuple", "spaces": [describe(item) for item in space.spaces]}
+    raise TypeError(f"a checkpoint cannot describe the space {space}")
+
+
+def build(document: Any) -> Space:
+    """Return the space that `describe` described."""
+    try:
+        return _build(document)
+    except (KeyError, TypeError, ValueError, AssertionError) as error:
+        raise CheckpointInvalid(
+            f"unknown space {document!r}", hint="it was written by another version of rlx"
+        ) from error
+
+
+def _build(document: Any) -> Space:
+    kind = document["kind"]
+    if kind == "box":
+        shape, dtype = tuple(document["shape"]), _dtype(document["dtype"])
+        low, high = (_filled(document[key], shape, dtype) for key in ("low", "high"))
+        return spaces.Box(low, high, shape=shape, dtype=dtype)
+    if kind == "discrete":
+        return spaces.Discrete(document["n"], start=document["start"], dtype=_dtype(document["dtype"]))
+    if kind == "multi_discrete":
+        return spaces.MultiDiscrete(document["nvec"], start=document["start"], dtype=_dtype(document["dtype"]))
+    if kind == "multi_binary":
+        shape = tuple(document["shape"])
+        return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
+    if kind == "dict":
+        return spaces.Dict({key: _build(item) for key, item in document["spaces"].items()})
+    if kind == "tuple":
+        return spaces.Tuple([_build(item) for item in document["spaces"]])
+    raise KeyError(kind)
+
+
+def _bound(values: NDArray[Any]) -> Any:
+    """Return one number where all are the same (an image has 10⁵ equal bounds), else all of them."""
+    flat = values.reshape(-1)
+    if flat.size and (flat == flat[0]).all():
+        return _number(flat[0].item())
+    return [_number(value) for value in flat.tolist()]
+
+
+def _number(value: float) -> Any:
+    return files.decode(files.encode(value)) if isinstance(value, float) else value
+
+
+def _filled(bound: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if isinstance(bound, list):
+        return np.array([files.number(value) for value in bound]).astype(dtype).reshape(shape)
+    return np.full(shape, files.number(bound)).astype(dtype)
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    dtype = np.dtype(name)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"{name} is no dtype of a space")
+    return dtype
