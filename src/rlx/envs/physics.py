@@ -27,11 +27,11 @@ def read_data(data: Any) -> dict[str, Any]:
     """Return everything the next step of a simulation depends on."""
     import mujoco
 
-    model = data.model
     signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-    state = np.empty(mujoco.mj_stateSize(model, signature))
-    mujoco.mj_getState(model, data, state, signature)
-    return {"state": state, "derived": {name: getattr(data, name).copy() for name in _present(data)}}
+    state = np.empty(mujoco.mj_stateSize(data.model, signature))
+    mujoco.mj_getState(data.model, data, state, signature)
+    names = _present(data)
+    return {"state": state, "names": names, "derived": _joined(data, names)}
 
 
 def write_data(data: Any, kept: dict[str, Any]) -> None:
@@ -43,8 +43,7 @@ def write_data(data: Any, kept: dict[str, Any]) -> None:
     mujoco.mj_setState(model, data, kept["state"], signature)
     mujoco.mj_forward(model, data)  # contacts and everything else that is not listed above
     mujoco.mj_setState(model, data, kept["state"], signature)
-    for name, values in kept["derived"].items():
-        getattr(data, name)[...] = values
+    _write(data, kept["names"], kept["derived"])
 
 
 def fits_data(data: Any, kept: dict[str, Any]) -> bool:
@@ -52,23 +51,19 @@ def fits_data(data: Any, kept: dict[str, Any]) -> bool:
     import mujoco
 
     size = mujoco.mj_stateSize(data.model, int(mujoco.mjtState.mjSTATE_INTEGRATION))
-    derived = kept["derived"]
-    return kept["state"].shape == (size,) and all(
-        name in _DERIVED and getattr(data, name).shape == values.shape for name, values in derived.items()
-    )
+    return kept["state"].shape == (size,) and _fits(data, kept["names"], kept["derived"], _present(data))
 
 
 def read_model(model: Any) -> dict[str, Any]:
     """Return the model's numbers that may be randomised between episodes."""
-    fields = {name: getattr(model, name).copy() for name in _fields(model)}
+    fields = _fields(model)
     options = {name: np.array(getattr(model.opt, name)) for name in _OPTIONS if hasattr(model.opt, name)}
-    return {"fields": {name: values for name, values in fields.items() if values.size}, "options": options}
+    return {"names": list(fields), "values": _joined(model, fields), "options": options}
 
 
 def write_model(model: Any, kept: dict[str, Any]) -> None:
     """Give a model the numbers that `read_model` found."""
-    for name, values in kept["fields"].items():
-        getattr(model, name)[...] = values
+    _write(model, kept["names"], kept["values"])
     for name, values in kept["options"].items():
         if values.ndim:
             getattr(model.opt, name)[...] = values
@@ -78,10 +73,25 @@ def write_model(model: Any, kept: dict[str, Any]) -> None:
 
 def fits_model(model: Any, kept: dict[str, Any]) -> bool:
     """Say whether `kept` has this model's sizes, and names nothing but its floats."""
-    known = set(_fields(model))
-    return all(
-        name in known and getattr(model, name).shape == values.shape for name, values in kept["fields"].items()
-    ) and all(name in _OPTIONS for name in kept["options"])
+    is_known = all(name in _OPTIONS for name in kept["options"])
+    return is_known and _fits(model, kept["names"], kept["values"], _fields(model))
+
+
+def _joined(owner: Any, names: list[str]) -> Any:
+    """Return many small arrays as one; floats of 32 bits survive the way through 64."""
+    return np.concatenate([getattr(owner, name).ravel() for name in names], dtype=np.float64)
+
+
+def _write(owner: Any, names: list[str], values: Any) -> None:
+    position = 0
+    for name in names:
+        target = getattr(owner, name)
+        target[...] = values[position : position + target.size].reshape(target.shape)
+        position += target.size
+
+
+def _fits(owner: Any, names: list[str], values: Any, known: list[str]) -> bool:
+    return names == known and values.shape == (sum(getattr(owner, name).size for name in names),)
 
 
 def _present(data: Any) -> list[str]:
