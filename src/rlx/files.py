@@ -21,13 +21,16 @@ _DUMP = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 def encode(value: object) -> bytes:
     """Return `value` as JSON; NaN and ±infinity become the strings "NaN", "Infinity", "-Infinity"."""
-    text = orjson.dumps(value, option=_DUMP)
-    return orjson.dumps(_spell_non_finite(value), option=_DUMP) if b"null" in text else text
+    try:
+        text = orjson.dumps(value, option=_DUMP)
+    except orjson.JSONEncodeError:  # a file name that is not UTF-8, or a mistake that `_spell` does not mend
+        return orjson.dumps(_spell(value), option=_DUMP)
+    return orjson.dumps(_spell(value), option=_DUMP) if b"null" in text else text
 
 
 def encode_pretty(value: object) -> bytes:
     """Return `value` as indented JSON with a final newline, for files that people open."""
-    return orjson.dumps(_spell_non_finite(value), option=_DUMP | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(_spell(value), option=_DUMP | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def decode(text: bytes | str) -> Any:
@@ -47,15 +50,18 @@ def is_number(value: object) -> bool:
     )
 
 
-def _spell_non_finite(value: Any) -> Any:
+def _spell(value: Any) -> Any:
+    """Put words for what JSON cannot hold: numbers that are not finite, and bytes of file names that are not UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _spell_non_finite(item) for key, item in value.items()}
+        return {_spell(key): _spell(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_spell_non_finite(item) for item in value]
-    if value is None or isinstance(value, (str, bool, int)):
+        return [_spell(item) for item in value]
+    if value is None or isinstance(value, (bool, int)):
         return value
     if hasattr(value, "tolist"):  # NumPy scalar or array, without importing NumPy
-        return _spell_non_finite(value.tolist())
+        return _spell(value.tolist())
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return value

@@ -50,7 +50,7 @@ PRAGMA temp_store = MEMORY;
 PRAGMA synchronous = NORMAL;
 CREATE TEMP TABLE moving ({_COLUMNS});
 CREATE TEMP VIEW every_run AS SELECT * FROM main.run UNION ALL SELECT * FROM moving;
-"""
+"""  # noqa: S608
 _UNAVAILABLE = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM,
@@ -97,7 +97,7 @@ def summaries(
     limit: int | None = None,
     offset: int = 0,
 ) -> Page:
-    """Return the summaries (see `rlx.runs.summary`) that match, sorted: newest, highest, longest first, names A to Z."""
+    """Return the summaries (see `runs.summary`) that match: newest, highest, longest first; names from A to Z."""
     where, values = _conditions(env=env, algo=algo, tag=tag, status=status, name=name)
     order = _order(sort, reverse=reverse)
 
@@ -173,14 +173,19 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _open_copy(path: Path) -> sqlite3.Connection:
     """Hold what the file says in memory: it can be read but not written."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    with contextlib.closing(sqlite3.connect(path.as_uri() + "?mode=ro", uri=True, timeout=BUSY_SECONDS)) as stored:
-        stored.backup(connection)
-    return _prepared(connection)
+    connection = _open_empty()
+    try:
+        connection.execute("ATTACH ? AS stored", (path.as_uri() + "?mode=ro",))  # backup() would wait for ever
+        if connection.execute("PRAGMA stored.user_version").fetchone() == (VERSION,):
+            connection.execute("INSERT INTO main.run SELECT * FROM stored.run")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _open_empty() -> sqlite3.Connection:
-    return _prepared(sqlite3.connect(":memory:", isolation_level=None))
+    return _prepared(sqlite3.connect("file::memory:", uri=True, timeout=BUSY_SECONDS, isolation_level=None))
 
 
 def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -218,7 +223,8 @@ def _synchronize(connection: sqlite3.Connection, runs: Path, folders: dict[str, 
     stored = {name: (mtime, inode) for name, mtime, inode in connection.execute("SELECT name, mtime, inode FROM run")}
     trusted_before = time.time_ns() - RACY_NANOSECONDS  # a later change within the clock's grain would go unnoticed
     stale = [(name,) for name in stored if folders.get(name) != stored[name]]
-    settled, moving = [], []
+    settled: list[Row] = []
+    moving: list[Row] = []
     for name, stamp in folders.items():
         if stored.get(name) != stamp:
             row = _row(runs / name, stamp)

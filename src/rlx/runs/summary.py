@@ -23,7 +23,7 @@ def summarize(path: Path) -> dict[str, Any]:
         path.name.encode()
         return summary(Run(path))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        # half an rsync, a torn disk, an edited file, a name that is no text: whatever the folder holds, the list of the others must stand
+        # half an rsync, a torn disk, an edited file, a name that is no text: the list of the others must stand
         return _broken(path, reason=str(error) or type(error).__name__)
 
 
@@ -88,12 +88,13 @@ def seed_summary(seed: Seed, *, scores: FinalReturns) -> dict[str, Any]:
 
 def trained_seconds(seed: Seed) -> float:
     """Add up the seed's attempts, without the pauses between them; one that was killed counts to its last sign."""
-    total, started, last = 0.0, None, 0.0
+    total, last = 0.0, 0.0
+    started: float | None = None
     for event in seed.events:
         if event.get("event") == "started":
             total += last - started if started is not None else 0.0
-            started = event["time"]
-        last = event["time"]
+            started = float(event["time"])
+        last = float(event["time"])
         if event.get("event") in ENDED:
             total, started = total + (last - started if started is not None else 0.0), None
     if started is None:

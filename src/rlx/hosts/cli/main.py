@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
-from typing import Any, NoReturn
 
-from rlx import __version__
+from rlx import TYPE_CHECKING, __version__
 from rlx.errors import Interrupted, RlxError, UsageError, did_you_mean
 from rlx.hosts.cli.commands import COMMANDS, GROUPS, module_name
 from rlx.hosts.cli.output import has_colour
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any, NoReturn
 
 SCHEMA = 1
 
 
 def main() -> NoReturn:
     """Run the command line of this process."""
+    if sys.stdout:  # a terminal that cannot show a name gets it escaped
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     sys.exit(call(sys.argv[1:]))
 
 
@@ -80,34 +84,23 @@ def known(command: str) -> str:
     raise UsageError(f"unknown command `{command}`", hint=f"did you mean `rlx {near}`?" if near else "rlx --help")
 
 
-class _Parser(argparse.ArgumentParser):
-    """An argument parser that raises our errors instead of printing its own."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"{self.prog} --help")
-
-
 def parser_of(command: str) -> argparse.ArgumentParser:
     """Build the parser of one command from its module."""
+    import argparse
+
+    from rlx.hosts.cli.parser import Parser, leaves
+
     module = importlib.import_module(module_name(command))
-    parser = _Parser(
+    parser = Parser(
         prog=f"rlx {command}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     module.arguments(parser)
-    for leaf in _leaves(parser):
+    for leaf in leaves(parser):
         leaf.add_argument("--json", action="store_true", help="print machine-readable data")
     return parser
-
-
-def _leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    """Return the parsers that end a command line: the sub-commands where there are any, else the parser itself."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return [leaf for child in action.choices.values() for leaf in _leaves(child)]
-    return [parser]
 
 
 def overview() -> str:
