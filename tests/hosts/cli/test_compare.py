@@ -69,6 +69,24 @@ def test_unlike_protocols_are_invalid_until_the_printed_commands_were_run(
     assert "leaning +0 [" in capsys.readouterr().out
 
 
+def test_an_edited_environment_is_invalid_until_both_were_evaluated_again(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    imported = "from gymnasium.envs.classic_control import CartPoleEnv\n\n\n"
+    own = imported + "class Own(CartPoleEnv):\n    max_episode_steps = 50\n"
+    (root / "own.py").write_text(own)
+    base = evaluated(root, "base", {0: GOOD}, env={"id": "own.py:Own"})
+    (root / "own.py").write_text(own + "    force_mag = 5.0\n")
+    new = evaluated(root, "new", {0: GOOD}, env={"id": "own.py:Own"})
+    capsys.readouterr()
+    assert call(["compare", base, new]) == 6
+    out = capsys.readouterr().out
+    assert "different protocols (files.own.py)" in out
+    assert "next: rlx eval base_001\nnext: rlx eval new_001 --like base_001\n" in out
+    assert call(["eval", base, "--episodes", "3"]) == 0
+    assert call(["compare", base, new]) == 0
+
+
 def test_a_run_without_evaluations_is_not_found_and_the_hint_works(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.evaluate.linear import GOOD, POOR, make_run, register
 
 from rlx.hosts.cli.main import call
@@ -73,3 +76,82 @@ def test_an_env_file_that_was_deleted_is_named(root: Path, capsys: pytest.Captur
     make_run(root, "own", {0: GOOD}, env={"id": "envs/gone.py:World"})
     assert call(["eval", "own_001"]) == 3
     assert "envs/gone.py" in capsys.readouterr().err
+
+
+WORLD = """
+import gymnasium
+import numpy as np
+
+
+class Walk(gymnasium.Env):
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, size=5, render_mode=None):
+        self.size, self.render_mode = size, render_mode
+        self.observation_space = gymnasium.spaces.Box(-size, size, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = int(self.np_random.integers(1 - self.size, self.size))
+        return np.full(1, self.at, np.float32), {}
+
+    def step(self, action):
+        self.at += 1 if action else -1
+        is_over = abs(self.at) >= self.size
+        info = {"is_success": self.at >= self.size} if is_over else {}
+        return np.full(1, self.at, np.float32), float(self.at), is_over, False, info
+
+    def render(self):
+        frame = np.full((32, 64, 3), 60, np.uint8)
+        frame[:, : 32 + 3 * self.at] = (250, 200, 0)
+        return frame
+
+
+class Shift(gymnasium.ObservationWrapper):
+    def __init__(self, env, by=0.0):
+        super().__init__(env)
+        self.by = by
+
+    def observation(self, observation):
+        return observation - np.float32(self.by)
+"""
+
+PPO = {"total_timesteps": 128, "rollout_steps": 32, "batch_size": 32, "update_epochs": 2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("env", "algo"),
+    [
+        ({"id": "CartPole-v1", "normalize": {"obs": True, "reward": True}}, {"name": "ppo", **PPO}),
+        (
+            {
+                "id": "walk.py:Walk", "kwargs": {"size": 4},
+                "wrappers": [{"time_limit": {"max_steps": 20}}, {"walk.py:Shift": {"by": 2.0}}],
+            },
+            {"name": "recurrent_ppo", "lstm_size": 8, **PPO},
+        ),
+    ],
+    ids=["normalised", "own env, wrapped, recurrent"],
+)  # fmt: skip
+def test_a_checkpoint_scores_what_training_reported_and_is_filmed(
+    tmp_path: Path, env: dict[str, object], algo: dict[str, object]
+) -> None:
+    def rlx(*argv: str) -> str:
+        done = subprocess.run([sys.executable, "-m", "rlx", *argv], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    (tmp_path / "rlx.toml").touch()
+    (tmp_path / "walk.py").write_text(WORLD)
+    config = {"run_name": "tiny", "env": {**env, "num_envs": 2}, "algo": algo, "policy": {"hidden_sizes": [8]}}
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(config))
+    rlx("train", "tiny.yaml")
+    (file,) = tmp_path.glob("runs/tiny_001/eval/*/seed_0_latest.json")
+    reported = json.loads(file.read_text())
+    rlx("eval", "tiny_001")
+    found = json.loads(file.read_text())
+    assert found["episodes"] == reported["episodes"]
+    assert len({episode["return"] for episode in found["episodes"]}) > 1
+    assert Path(json.loads(rlx("video", "tiny_001", "--json"))["file"]).stat().st_size > 500
