@@ -208,8 +208,8 @@ def _subsets(count: int, size: int) -> NDArray[np.intp]:
 def _random_exchanges(n: int, m: int, resamples: int, generator: np.random.Generator) -> Floats:
     """Return random splits as columns (n + m, resamples) that turn pooled scores into exchanged differences."""
     is_candidate = np.repeat([0.0, 1.0], [n, m])
-    drawn = generator.permuted(np.broadcast_to(is_candidate, (resamples, n + m)), axis=1)
-    moved = is_candidate - drawn
+    keys = generator.random((resamples, n + m))
+    moved = is_candidate - (keys < np.partition(keys, m, axis=1)[:, m : m + 1])  # the m smallest keys are drawn
     size = np.maximum(moved, 0).sum(axis=1, keepdims=True)
     keep = size[:, 0] > 0  # the observed split is counted once, by the caller
     return np.ascontiguousarray((moved[keep] / size[keep]).T)
