@@ -188,7 +188,6 @@ OTHER_NAMES: dict[str, str] = {
     "eval_freq": "eval.every",
     "eval_every": "eval.every",
     "eval_interval": "eval.every",
-    "frequency": "eval.every",
     "n_eval_episodes": "eval.episodes",
     "num_episodes": "eval.episodes",
     "log_interval": "log.every",

@@ -27,10 +27,10 @@ class Layers:
 def stack(path: Path, overrides: Sequence[str] = ()) -> Layers:
     """Read a config (a file, or `catalog:NAME`), what it extends, and lay the overrides on top."""
     layers = _with_bases(_find(path), chain=())
-    asked = Layers(Document("-s", {}))
+    asked = Document("-s", {})
     for text in overrides:
-        asked = merge(asked, override(text))
-    return Layers(*_parts(merge(layers, asked.document), layers.document.source))
+        asked = _lay(asked, override(text))
+    return Layers(*_parts(merge(layers, asked), layers.document.source))
 
 
 def _parts(layers: Layers, source: str) -> tuple[Document, tuple[Problem, ...]]:
@@ -140,9 +140,13 @@ def merge(base: Layers, over: Document) -> Layers:
         below = Document(below.source, {**below.data, "algo": kept}, below.places)
         if told := [key for key in dropped if key != "name"]:
             notes = (*notes, _algo_note(over, told))
+    return Layers(_lay(below, over), notes)
+
+
+def _lay(below: Document, over: Document) -> Document:
     places = dict(below.places)
     data = _merge_mapping(below.data, over.data, (), places, over.places)
-    return Layers(Document(over.source, data, places), notes)
+    return Document(over.source, data, places)
 
 
 def _foreign_algo_keys(below: dict[str, Any], over: dict[str, Any]) -> list[str]:

@@ -45,11 +45,19 @@ def _of_other_algorithm(word: str, section: KeyPath, algorithm: str) -> str | No
 
 
 def _close_in_section(word: str, section: KeyPath, algorithm: str) -> str | None:
-    near = did_you_mean(word, keys(section, algorithm))
-    return f"did you mean `{dotted((*section, near))}`?" if near else None
+    known = keys(section, algorithm)
+    near = did_you_mean(word, known) or next((key for key in known if _is_short_for(key, word)), None)
+    if near:
+        return f"did you mean `{dotted((*section, near))}`?"
+    others = {name: meant for name, meant in OTHER_NAMES.items() if meant.rpartition(".")[0] == dotted(section)}
+    meant = others.get(did_you_mean(word, list(others)) or "")
+    return f"did you mean `{meant}`?" if meant in all_keys(algorithm).values() else None
+
+
+def _is_short_for(one: str, other: str) -> bool:
+    return min(len(one), len(other)) >= 3 and (one.startswith(other) or other.startswith(one))
 
 
 def _close_anywhere(word: str, known: dict[str, str]) -> str | None:
-    near = did_you_mean(word, [*known, *OTHER_NAMES])
-    meant = known.get(near or "") or OTHER_NAMES.get(near or "")
-    return f"did you mean `{meant}`?" if meant in known.values() else None
+    near = did_you_mean(word, list(known)) if len(word) > 4 else None
+    return f"did you mean `{known[near]}`?" if near else None

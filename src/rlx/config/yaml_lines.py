@@ -144,8 +144,8 @@ def near_files(path: Path) -> str:
     """Say which config file may have been meant."""
     folders = dict.fromkeys((path.parent, Path(), Path("configs")))
     known = [file for folder in folders for file in _configs_in(folder)]
-    names = {file.stem: file for file in reversed(known)} | {file.name: file for file in reversed(known)}
-    close = did_you_mean(path.name, list(names))
+    names = {file.stem: file for file in reversed(known)}
+    close = did_you_mean(path.stem if path.suffix in SUFFIXES else path.name, list(names))
     if close:
         return f"did you mean `{shown(names[close])}`?"
     if path.stem in catalog.names():
