@@ -27,12 +27,10 @@ def differences(one: State, other: State) -> list[str]:
     if same(one, other):
         return []
     mine, theirs = _Places(one), _Places(other)
-    names = {
-        place: mine.labels.get(place) or theirs.labels[place]
-        for place in {**mine.values, **theirs.values}
-        if not same(mine.values.get(place), theirs.values.get(place))
-    }
-    return list(dict.fromkeys(names.values())) or ["the way its parts refer to each other"]
+    labels = {**theirs.labels, **mine.labels}
+    odd = [place for place in labels if not same(mine.values.get(place), theirs.values.get(place))]
+    named = [labels[place] for place in odd if labels[place]]
+    return list(dict.fromkeys(named)) or ["the way its parts refer to each other"]
 
 
 class _Places:

@@ -89,7 +89,7 @@ def _variables(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _is_data(value: object) -> bool:
-    return not is_env(value) and kind_of(type(value)) not in ("code", "method", "skip", "space", "constant")
+    return not is_env(value) and kind_of(type(value)) not in ("code", "method", "skip", "space", "constant", "enum")
 
 
 def _modules(names: set[str]) -> list[ModuleType]:

@@ -212,7 +212,8 @@ def _named(info: dict[str, Any], *, prefix: str = "info") -> dict[str, Any]:
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> str | None:
-    return next((name for name in {**before, **after} if not same(before.get(name), after.get(name))), None)
+    """Return the first name that stands for something else; one that is gone was taken into the environment."""
+    return next((name for name in before if name in after and not same(before[name], after[name])), None)
 
 
 @dataclass(frozen=True)
