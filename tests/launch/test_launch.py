@@ -116,8 +116,9 @@ def test_two_resumes_at_once_train_every_seed_once(project: Project) -> None:
     wait_until(lambda: project.run("tiny_001").seeds[0].last("rollout/return_mean"))
     project.rlx("stop", "tiny_001")
     both = [project.start("resume", "tiny_001", "--detach") for _ in range(2)]
-    codes = sorted(one.wait(60) for one in both)
-    assert codes == [0, 4]
+    for one in both:
+        one.communicate(timeout=60)
+    assert sorted(one.returncode for one in both) == [0, 4]
     project.rlx("stop", "tiny_001")
     started = [event for event in project.run("tiny_001").seeds[0].events if event["event"] == "started"]
     assert len(started) == 2
