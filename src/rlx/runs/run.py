@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rlx import files
 from rlx.errors import NotFound, UsageError, did_you_mean
 from rlx.runs import metrics, process, project
-from rlx.runs.status import SeedStatus, run_status, seed_status
+from rlx.runs.status import ENDED, SeedStatus, run_status, seed_status
 
 if TYPE_CHECKING:
     import pandas
@@ -62,10 +62,13 @@ class Seed:
 
     @cached_property
     def step(self) -> int:
-        """The last step that is known, from the events or the metrics."""
+        """The last step that is known: where the seed ended, else the newest of its last event and last row."""
+        event = self.events[-1] if self.events else {}
+        told = event["step"] if isinstance(event.get("step"), int) else 0
+        if told and event["event"] in ENDED:
+            return int(told)
         row = metrics.last_row(self.metrics_path)
-        ended = [event["step"] for event in self.events[-1:] if isinstance(event.get("step"), int)]
-        return int(ended[0] if ended else row["step"] if row else 0)
+        return max(told, int(row["step"]) if row else 0)
 
     def last(self, name: str) -> float | None:
         """Return the newest value of a metric."""

@@ -86,17 +86,10 @@ def known(command: str) -> str:
 
 def parser_of(command: str) -> argparse.ArgumentParser:
     """Build the parser of one command from its module."""
-    import argparse
-
     from rlx.hosts.cli.parser import Parser, leaves
 
     module = importlib.import_module(module_name(command))
-    parser = Parser(
-        prog=f"rlx {command}",
-        description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = Parser(prog=f"rlx {command}", description=module.__doc__)
     module.arguments(parser)
     for leaf in leaves(parser):
         leaf.add_argument("--json", action="store_true", help="print machine-readable data")

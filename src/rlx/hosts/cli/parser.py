@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import os
+from typing import Any, NoReturn
 
 from rlx.errors import UsageError
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises our errors instead of printing its own."""
+    """An argument parser that raises our errors instead of printing its own, and takes no abbreviations."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, "allow_abbrev": False, **settings})
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"{self.prog} --help")
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal, found without importing `shutil` as argparse would."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            width = os.get_terminal_size(1).columns
+        except OSError:
+            width = 100
+        super().__init__(prog, width=min(width, 120) - 2)
 
 
 def leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:

@@ -1,0 +1,150 @@
+"""List the project's runs, newest first.
+
+PATTERN is a part of a name, or a pattern such as 'cartpole_*'.
+Returns are those of the final policies' report evaluation, mean ± standard deviation over seeds; * marks
+training returns of runs that have no report yet.
+
+Example: rlx ls --env CartPole --sort return
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rlx.errors import UsageError
+from rlx.hosts.cli import words
+from rlx.hosts.cli.output import table
+from rlx.runs import index, project
+
+PAGE = 50
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pattern", nargs="?", help="a part of the name, or a pattern")
+    parser.add_argument("--env", help="a part of the environment's id")
+    parser.add_argument("--algo", help="an algorithm")
+    parser.add_argument("--status", help=", ".join(index.STATES))
+    parser.add_argument("--tag", help="a tag")
+    parser.add_argument("--sort", default="created", metavar="KEY", help=", ".join(index.SORT_KEYS))
+    parser.add_argument("--reverse", action="store_true", help="the other way round")
+    parser.add_argument("--group", action="store_true", help="pool runs whose configs differ in nothing but the seeds")
+    parser.add_argument("--limit", type=int, default=PAGE, metavar="N", help=f"show N runs ({PAGE})")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N")
+    parser.add_argument("--all", action="store_true", help="show every run")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    if args.limit < 1 or args.offset < 0:
+        raise UsageError("--limit is at least 1 and --offset at least 0", hint="rlx ls --limit 10")
+    chosen = {key: getattr(args, key) for key in ("env", "algo", "status", "tag", "sort", "reverse")}
+    page = index.summaries(
+        project.root(),
+        name=args.pattern,
+        limit=None if args.all or args.group else args.limit,
+        offset=0 if args.group else args.offset,
+        **chosen,
+    )
+    if not args.group:
+        return {"runs": page.rows, "total": page.total, "next": _next(args, page.total)}
+    groups = grouped(page.rows)
+    shown = groups if args.all else groups[args.offset : args.offset + args.limit]
+    return {"groups": shown, "total": len(groups), "next": _next(args, len(groups))}
+
+
+def _next(args: argparse.Namespace, total: int) -> str | None:
+    """Return the command that shows the rest, or None where nothing is left."""
+    following = args.offset + args.limit
+    if args.all or following >= total:
+        return None
+    import shlex
+
+    given = [("--env", args.env), ("--algo", args.algo), ("--status", args.status), ("--tag", args.tag)]
+    words_given = [args.pattern] if args.pattern else []
+    words_given += [word for option, value in given if value for word in (option, value)]
+    words_given += ["--sort", args.sort] if args.sort != "created" else []
+    words_given += [f"--{flag}" for flag in ("reverse", "group") if getattr(args, flag)]
+    words_given += ["--limit", str(args.limit)] if args.limit != PAGE else []
+    return shlex.join(["rlx", "ls", *words_given, "--offset", str(following)])
+
+
+def grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Pool the seeds of runs with the same config and the same kind of return, in the order of their first run."""
+    from rlx.runs.summary import spread
+
+    pools: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        source = row["return"]["source"] if row["return"] else ""
+        pools.setdefault((row["group_hash"] or row["name"], source), []).append(row)
+    groups = []
+    for (_, source), members in pools.items():
+        values = [float(value) for row in members if row["return"] for value in row["return"]["values"]]
+        groups.append(
+            {
+                "runs": [row["name"] for row in members],
+                "env": members[0]["env"],
+                "algo": members[0]["algo"],
+                "group_hash": members[0]["group_hash"],
+                "seeds": sum(row["seeds"] for row in members),
+                "planned_steps": members[0]["planned_steps"],
+                "return": spread(values, source=source),
+            }
+        )
+    return groups
+
+
+def render(data: dict[str, Any]) -> str:
+    rows = data.get("groups", data.get("runs"))
+    if not rows:
+        return "no runs\n\nnext: rlx train CONFIG"
+    lines = [_group_table(rows) if "groups" in data else _run_table(rows)]
+    lines += [f"{row['name']} cannot be read: {row['reason']}" for row in rows if row.get("status") == "broken"]
+    if any(row["return"] and "rollout" in row["return"]["source"] for row in rows):
+        lines.append("* training return; measure the final policies with rlx eval RUN")
+    if data["next"]:
+        lines.append(f"{len(rows):,} of {data['total']:,} shown; the rest: {data['next']}  (or --all)")
+    return "\n".join(lines)
+
+
+def _run_table(rows: list[dict[str, Any]]) -> str:
+    header = ["name", "status", "env", "algo", "seeds", "steps", "return", "best", "time", "created", "tags"]
+    return table(header, [_run_cells(row) for row in rows], right=(4, 5, 6, 7, 8))
+
+
+def _run_cells(row: dict[str, Any]) -> list[str]:
+    score = row["return"]
+    return [
+        row["name"],
+        row["status"],
+        row["env"] or words.NOTHING,
+        row["algo"] or words.NOTHING,
+        str(row["seeds"]),
+        words.steps(row["steps"], row["planned_steps"]),
+        words.spread(score) + _mark(score),
+        words.figure(score["best"]) if score else words.NOTHING,
+        words.duration(row["seconds"]),
+        words.when(row["created"]),
+        " ".join(row["tags"]),
+    ]
+
+
+def _mark(score: dict[str, Any] | None) -> str:
+    return "*" if score and "rollout" in score["source"] else ""
+
+
+def _group_table(rows: list[dict[str, Any]]) -> str:
+    header = ["env", "algo", "seeds", "steps", "return", "best", "runs"]
+    return table(header, [_group_cells(row) for row in rows], right=(2, 3, 4, 5))
+
+
+def _group_cells(row: dict[str, Any]) -> list[str]:
+    score = row["return"]
+    return [
+        row["env"] or words.NOTHING,
+        row["algo"] or words.NOTHING,
+        str(row["seeds"]),
+        f"{row['planned_steps']:,}",
+        words.spread(score) + _mark(score),
+        words.figure(score["best"]) if score else words.NOTHING,
+        " ".join(row["runs"]),
+    ]

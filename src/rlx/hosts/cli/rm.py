@@ -1,0 +1,70 @@
+"""Delete runs, with everything in their folders. Asks first; off a terminal it wants --yes.
+
+Example: rlx rm cartpole_ppo_001 cartpole_ppo_002 --yes
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from rlx.errors import Interrupted, Refused, UsageError
+from rlx.hosts.cli import words
+from rlx.hosts.cli.output import say
+from rlx.runs import project
+from rlx.runs.run import Run, find
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's whole name")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.runs import store
+
+    doomed = list({found.path: found for found in map(_whole_name, args.runs)}.values())
+    for found in doomed:
+        _refuse_running(found)
+    sizes = [_size(found) for found in doomed]
+    if not args.yes:
+        _ask(doomed, sum(sizes))
+    for found in doomed:
+        store.delete(found)
+    return {"deleted": [found.name for found in doomed], "bytes": sum(sizes)}
+
+
+def _whole_name(reference: str) -> Run:
+    """Find a run, but not by a part of its name: what is deleted is named in full."""
+    found = find(reference, root=project.root())
+    if found.name != os.path.basename(os.path.normpath(reference)):  # noqa: PTH119
+        raise UsageError(f"`{reference}` is not a run's whole name", hint=f"rlx rm {found.name}")
+    return found
+
+
+def _refuse_running(found: Run) -> None:
+    try:
+        is_running = found.status == "running"
+    except (ValueError, TypeError, AttributeError, LookupError):  # a broken run may well be deleted
+        return
+    if is_running:
+        raise Refused(f"{found.name} is training", hint=f"stop it first: rlx stop {found.name}")
+
+
+def _size(found: Run) -> int:
+    return sum(path.lstat().st_size for path in found.path.rglob("*") if not path.is_dir())
+
+
+def _ask(doomed: list[Run], size: int) -> None:
+    names = " ".join(found.name for found in doomed)
+    if not (sys.stdin and sys.stdin.isatty()):
+        raise UsageError(f"nobody to ask whether to delete {names}", hint=f"rlx rm {names} --yes")
+    say(f"delete {names} ({words.size(size)})? [y/N] ")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Interrupted("nothing was deleted")
+
+
+def render(data: dict[str, Any]) -> str:
+    return f"deleted {' '.join(data['deleted'])} ({words.size(data['bytes'])})"

@@ -1,0 +1,94 @@
+"""How figures read: returns, steps, durations, ages, sizes; and a curve in one line."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+
+NOTHING = "–"
+
+
+def figure(value: float | str | None) -> str:
+    """Spell a metric's value in about four digits; the three non-finite words as they are stored are read too."""
+    if value is None:
+        return NOTHING
+    number = float(value)
+    if not math.isfinite(number):
+        return str(number)
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e7 else f"{number:.4g}"
+
+
+def spread(score: dict[str, object] | None) -> str:
+    """Spell mean ± standard deviation over seeds."""
+    if score is None:
+        return NOTHING
+    mean, sd = figure(score["mean"]), score["sd"]  # type: ignore[arg-type]
+    return mean if sd is None else f"{mean} ± {figure(sd)}"  # type: ignore[arg-type]
+
+
+def steps(done: int, planned: int) -> str:
+    """Spell how far a seed is."""
+    return f"{done:,}" if done == planned or not planned else f"{done:,}/{planned:,}"
+
+
+def duration(seconds: float) -> str:
+    """Spell a time span: 12s, 3m 20s, 2h 05m, 3d 4h."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d {whole % 86400 // 3600}h"
+
+
+def when(moment: float) -> str:
+    """Spell a point in time to the minute, in local time."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+
+
+def size(count: float) -> str:
+    """Spell a number of bytes."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
+def plural(count: int, noun: str) -> str:
+    """Spell a number of things."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def sparkline(values: Sequence[float], *, width: int = 60) -> str:
+    """Draw a curve in one line; a column without a finite value is a gap."""
+    marks = "▁▂▃▄▅▆▇█" if _can_show("▁█") else "_.-~=+*#"
+    columns = [_finite_mean(values[start:stop]) for start, stop in _windows(len(values), width)]
+    finite = [value for value in columns if value is not None]
+    if not finite:
+        return ""
+    low, high = min(finite), max(finite)
+    scale = (len(marks) - 1) / (high - low) if high > low else 0.0
+    return "".join(" " if value is None else marks[round((value - low) * scale)] for value in columns)
+
+
+def _windows(count: int, width: int) -> list[tuple[int, int]]:
+    columns = min(count, width)
+    return [(index * count // columns, (index + 1) * count // columns) for index in range(columns)]
+
+
+def _finite_mean(values: Sequence[float]) -> float | None:
+    finite = [value for value in values if math.isfinite(value)]
+    return sum(finite) / len(finite) if finite else None
+
+
+def _can_show(text: str) -> bool:
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
