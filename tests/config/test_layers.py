@@ -158,6 +158,8 @@ def test_an_override_wins_over_the_file(
         ("algo..gamma=3", "-s algo..gamma=3: an override is `key=value`"),
         (".gamma=3", "-s .gamma=3: an override is `key=value`"),
         ("extends=x.yaml", "-s extends=x.yaml: `extends` cannot be overridden"),
+        ("caf\udce9=1", "-s caf\\xe9=1: an override is `key=value`"),
+        ("a=caf\udce9", "-s a=caf\\xe9:1: character U+DCE9 is not allowed"),
         ("a=[1", "-s a=[1:1: not valid YAML"),
         ("a={b: 1, b: 2}", "-s a={b: 1, b: 2}:1: key `b` is there twice"),
     ],

@@ -108,6 +108,7 @@ def test_a_key_written_before_the_merge_still_wins() -> None:
         ("a: !!int abc", "a.yaml:1: invalid literal", "value"),
         ("? [1, 2]\n: 3", "a.yaml:1: a key cannot be a list or mapping", "quote"),
         ("a: 1\nb: \x07", "a.yaml:2: character U+0007 is not allowed in YAML", "remove"),
+        ('a: "\\ud800"', "a.yaml:1: half a character", "remove"),
         ("<<: 3", "a.yaml:1: `<<` takes a mapping", "anchor"),
         ("a: " + "9" * 5000, "a.yaml:1: Exceeds the limit", "value"),
         ("a: " + "[" * 60 + "]" * 60, "a.yaml:1: too many or too deep values", "aliases"),

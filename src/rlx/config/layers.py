@@ -114,10 +114,10 @@ def _noted(layers: Layers, notes: tuple[Problem, ...]) -> Layers:
 
 def override(text: str) -> Document:
     """Read `a.b=c`; the value is YAML."""
-    source = f"-s {text}"
+    source = f"-s {yaml_lines.shown(text)}"
     key, equals, value = text.partition("=")
     parts = key.strip().split(".")
-    if not equals or not all(parts):
+    if not equals or not all(parts) or not key.isprintable():
         raise UsageError(f"{source}: an override is `key=value`", hint="for example -s algo.learning_rate=1e-3")
     if parts == ["extends"]:
         raise UsageError(f"{source}: `extends` cannot be overridden", hint="name that config instead of this one")

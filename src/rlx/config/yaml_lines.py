@@ -85,8 +85,8 @@ def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> int:
 _Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 
 
-def shown(path: Path) -> str:
-    """Return a path as it can be printed on one line, whatever its bytes are."""
+def shown(path: Path | str) -> str:
+    """Return a path or argument as it can be printed on one line, whatever its bytes are."""
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\n", "\\n").replace("\r", "\\r")
 
 
@@ -237,7 +237,12 @@ class _Tree:
         if node.tag not in _Loader.yaml_constructors:
             raise self._bad_tag(node)
         try:
-            return self._loader.construct_object(node)
+            built = self._loader.construct_object(node)
+            return built if not isinstance(built, str) else built.encode().decode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"{self.source}:{_line(node)}: half a character (a lone surrogate)", hint="remove it"
+            ) from None
         except ValueError as error:  # an integer of more digits than Python reads, an explicit tag on a bad scalar
             raise ConfigError(f"{self.source}:{_line(node)}: {error}", hint="look at this value") from None
 
