@@ -79,7 +79,8 @@ ACTIVATIONS = {
 }
 POLICY_PREFIX = {"mlp": "Mlp", "cnn": "Cnn", "multi": "MultiInput"}
 ALIGNMENT = 64  # bytes; torch's own memory always is
-FOR_INFERENCE = {"buffer_size": 1, "n_steps": 2, "batch_size": 2}  # no memory for what is never collected
+SMALL_ROLLOUT = {"n_steps": 2, "batch_size": 2}  # to predict, no memory is needed for what is never collected
+SMALL_REPLAY = {"buffer_size": 1}
 
 
 def build(
@@ -97,7 +98,8 @@ def build(
         "device": device,
     }
     if is_inference:
-        arguments |= {key: value for key, value in FOR_INFERENCE.items() if key in accepted}
+        small = SMALL_ROLLOUT if issubclass(kind, OnPolicyAlgorithm) else SMALL_REPLAY
+        arguments |= {key: value for key, value in small.items() if key in accepted}
     try:
         algorithm = kind(**arguments)
     except (AssertionError, TypeError, ValueError) as error:

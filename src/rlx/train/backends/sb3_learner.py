@@ -99,12 +99,11 @@ class Learner:
             "env": self._captured(),
         }
 
-    def snapshot(self) -> Bundle:
-        """Return the present boundary as a bundle; its replay arrays are views, valid until training goes on."""
-        return self.bundle(self.mark())
-
     def bundle(self, mark: dict[str, Any]) -> Bundle:
-        """Return the boundary that `mark` marked; the weights must not have changed since."""
+        """Return the boundary that `mark` marked; the weights must not have changed since.
+
+        Its replay arrays are views: save it before training goes on.
+        """
         algorithm = self.algorithm
         optimizer, plain = sb3_state.optimizer_state(algorithm)
         state = {**mark, "optimizers": plain}

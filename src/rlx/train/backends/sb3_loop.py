@@ -96,12 +96,20 @@ def _random_search(learner: Learner, session: Session) -> None:
 
 def _ends_well(learner: Learner, session: Session) -> bool:
     """Check the update and tell the session; False means: end now."""
-    is_due = learner.is_complete or session.stop_requested or session.is_due(learner.step)
+    is_due = session.is_due(learner.step)
     learner.check_health(with_parameters=is_due)
     if not is_due:
         return True
-    with sb3_state.untouched_randomness():
-        return session.after_update(learner.step, learner.metrics(), policy=learner.policy, snapshot=learner.snapshot)
+    randomness = sb3_state.random_state()  # before an evaluation draws from it
+    try:
+        return session.after_update(
+            learner.step,
+            learner.metrics(),
+            policy=learner.policy,
+            snapshot=lambda: learner.bundle(learner.mark() | {"random": randomness}),
+        )
+    finally:
+        sb3_state.set_random_state(randomness)
 
 
 @contextmanager
@@ -154,7 +162,7 @@ class Watch:
             self._next_progress = now + PROGRESS_SECONDS
             algorithm = self._learner.algorithm
             self._session.progress(int(algorithm.num_timesteps), sb3_metrics.recent_return(algorithm))
-        if not (self._is_marked and self._session.stop_requested):
+        if not self._session.stop_requested or not self._is_marked:
             return True
         if self._raises:
             raise StopAskedError
