@@ -50,6 +50,11 @@ def _dispatch(argv: list[str]) -> int:
     if argv[0] in ("-V", "--version"):
         sys.stdout.write(f"rlx {__version__}\n")
         return 0
+    if argv[0] == "--complete":  # called by the shell's completion, see `rlx completion`
+        from rlx.hosts.cli.completion import candidates
+
+        sys.stdout.write("".join(f"{candidate}\n" for candidate in candidates(argv[1:])))
+        return 0
     command = known(argv[0])
     module = importlib.import_module(module_name(command))
     args = parser_of(command).parse_args(argv[1:])
