@@ -24,6 +24,16 @@ class Holding(Walk):
         vars(self).update(values)
 
 
+class Neighbour(Ball):
+    """A class that stands beside the environment's."""
+
+    times_constructed = 0
+
+    def __init__(self, speed: float) -> None:
+        super().__init__(speed)
+        type(self).times_constructed += 1
+
+
 def moved(source: gymnasium.Env[Any, Any], target: gymnasium.Env[Any, Any]) -> Any:
     """Restore the state of one environment into another and return that."""
     restore(target, through_json(capture(source)))
@@ -153,13 +163,22 @@ def test_objects_made_in_reset_are_found_by_resetting_once() -> None:
     assert type(target.basket) is type(source.basket)
 
 
-def test_a_class_is_never_looked_up_by_a_name_from_the_data() -> None:
-    with pytest.raises(Uncapturable, match="holds none to make one from"):
-        moved(Holding(ball=Ball(1.0)), Holding(ball=None))
+def test_objects_that_only_steps_make_are_made_from_classes_beside_the_environments() -> None:
+    target = moved(Holding(ball=Neighbour(1.0)), Holding(ball=None))
+    assert type(target.ball) is Neighbour
+    assert target.ball.speed == 1.0
+    assert Neighbour.times_constructed == 1
+
+
+def test_other_classes_are_never_looked_up_by_a_name_from_the_data() -> None:
+    state = capture(Holding(ball=Neighbour(1.0)))
+    next(node for node in state["nodes"] if node[0] == "object" and "Neighbour" in node[1])[1] = "subprocess.Popen"
+    with pytest.raises(Uncapturable, match="has none to make one from"):
+        restore(Holding(ball=None), state)
 
 
 def test_nothing_is_written_where_something_does_not_fit() -> None:
-    source, target = Holding(a=[1], ball=Ball(1.0)), Holding(a=[2], ball=None)
+    source, target = Holding(a=[1], f=len), Holding(a=[2], f=None)
     with pytest.raises(Uncapturable):
         restore(target, capture(source))
     assert target.a == [2]  # type: ignore[attr-defined]

@@ -1,7 +1,8 @@
 """Putting an environment back where `capture` found it: attributes of what is already there, nothing else.
 
-Classes are never looked up by a name from the data: an object that is missing can only be made anew from the class of
-one that the environment already holds. Everything is checked before anything is written.
+Nothing is imported and no constructor is called. An object that the fresh environment lacks is made from a class of
+plain Python that it holds already, or that stands in the same module as one of those; a name from the data only chooses
+among these. Everything is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -185,9 +186,18 @@ class _Planner:
         return True
 
     def class_named(self, name: str) -> type:
+        """Return one of the classes the environment is made of, or one that is written beside them."""
         if name not in self.classes:
-            raise self.refuse(f"is a {name}, and the environment holds none to make one from")
+            self.classes.update(self._neighbours(name))
+        if name not in self.classes:
+            raise self.refuse(f"is a {name}, and the environment has none to make one from")
         return self.classes[name]
+
+    def _neighbours(self, name: str) -> dict[str, type]:
+        modules = {cls.__module__ for cls in self.classes.values() if kind_of(cls) == "object"}
+        beside = [value for module in modules for value in vars(sys.modules.get(module, sys)).values()]
+        classes = [value for value in beside if isinstance(value, type) and class_name(value) == name]
+        return {class_name(cls): cls for cls in classes if kind_of(cls) in ("object", "named", "enum")}
 
     # Values
 
@@ -211,20 +221,10 @@ class _Planner:
         return tuple.__new__(cls, self.items(kept[2:], live))
 
     def _enum(self, kept: list[Any], live: Any) -> Any:
-        cls: Any = type(live) if class_name(type(live)) == kept[1] else self._enum_class(kept[1])
+        cls: Any = type(live) if class_name(type(live)) == kept[1] else self.class_named(kept[1])
         if kept[2] not in cls.__members__:
             raise self.refuse(f"was {kept[1]}.{kept[2]}, which is no longer there")
         return cls.__members__[kept[2]]
-
-    def _enum_class(self, name: str) -> type:
-        """Find an enum beside the classes the environment is made of."""
-        import enum
-
-        for cls in list(self.classes.values()):
-            for value in vars(sys.modules.get(cls.__module__, enum)).values():
-                if isinstance(value, type) and issubclass(value, enum.Enum) and class_name(value) == name:
-                    return value
-        return self.class_named(name)
 
     def _constant(self, kept: list[Any], live: Any) -> Any:
         return self._unchanged(kept, live, f"was {kept[1].partition(' ')[2]}")
