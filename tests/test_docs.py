@@ -37,11 +37,15 @@ def lines_in(text: str) -> list[str]:
     return [part for part in parts if part.startswith("rlx ")]
 
 
+def words_of(line: str) -> list[str]:
+    """Return what `rlx` gets to see of a shell line: no comment, no redirection."""
+    plain = re.sub(r"\s\d?>>?\s*\S+", "", line.split("  #")[0])
+    return shlex.split(plain)[1:]
+
+
 @pytest.mark.parametrize(("page", "line"), command_lines())
 def test_every_printed_command_line_parses(page: str, line: str) -> None:
-    words = shlex.split(line)[1:]
-    words = words[: words.index(">")] if ">" in words else words
-    words = [word for word in words if not re.match(r"\d?>", word)]
+    words = words_of(line)
     if words[0] in ("--help", "--version"):
         return
     parser_of(words[0]).parse_args(words[1:])
@@ -55,7 +59,7 @@ def test_every_command_shows_an_example_that_parses(command: str) -> None:
     lines = [one or other for one, other in examples]
     assert lines, f"rlx {command} --help shows no example"
     for line in lines:
-        words = shlex.split(line.split("  #")[0])[1:]
+        words = words_of(line)
         assert words[0] == command
         parser_of(command).parse_args(words[1:])
 
