@@ -36,7 +36,7 @@ class Tone(enum.IntFlag):
         (Tone.HIGH, ["enum", f"{Tone.__module__}.Tone", "HIGH"]),
         (len, ["code", "len"]),
         (np.dtype("float32"), ["constant", "numpy.dtypes.Float32DType dtype('float32')"]),
-        (pathlib.PurePosixPath("a"), ["constant", "pathlib.PurePosixPath PurePosixPath('a')"]),
+        (pathlib.PurePosixPath("a"), ["path", "a"]),
         (datetime.date(2020, 1, 2), ["constant", "datetime.date datetime.date(2020, 1, 2)"]),
     ],
 )

@@ -84,6 +84,21 @@ def test_an_old_registered_version_is_made_without_a_word(tmp_path: Path) -> Non
         make_env(Env(id="CartPole-v0"), root=tmp_path).close()
 
 
+@pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "CartPole-v0", "LunarLander-v3"])
+def test_making_prints_nothing_and_leaves_nothing_behind(tmp_path: Path, env_id: str) -> None:
+    program = f"""
+from pathlib import Path
+from rlx.config.schema import Env
+from rlx.envs.make import make_env
+env = make_env(Env(id={env_id!r}), root=Path("."))
+env.reset(seed=0)
+env.step(env.action_space.sample())
+env.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert (done.stdout, done.stderr, list(tmp_path.iterdir())) == ("", "", [])
+
+
 @pytest.mark.parametrize(
     ("wrong", "meant"),
     [

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import datetime
 import random
 from collections import defaultdict, deque
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -214,13 +216,16 @@ def test_a_view_that_reaches_outside_is_refused() -> None:
 
 
 def test_functions_and_constants_must_be_the_same() -> None:
-    import pathlib
-
     with pytest.raises(Uncapturable, match="function or class"):
         moved(Holding(f=len), Holding(f=max))
     with pytest.raises(Uncapturable, match="another"):
-        moved(Holding(p=pathlib.Path("a")), Holding(p=pathlib.Path("b")))
-    assert moved(Holding(f=len, p=pathlib.Path("a")), Holding(f=len, p=pathlib.Path("a"))).f is len
+        moved(Holding(d=datetime.date(2020, 1, 1)), Holding(d=datetime.date(2020, 1, 2)))
+    one = datetime.date(2020, 1, 1)
+    assert moved(Holding(f=len, d=one), Holding(f=len, d=one)).d is one
+
+
+def test_a_path_stays_the_fresh_environments() -> None:
+    assert moved(Holding(p=Path("/old/place")), Holding(p=Path("/new/place"))).p == Path("/new/place")
 
 
 def test_tensors_come_back() -> None:

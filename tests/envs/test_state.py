@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,3 +108,81 @@ def test_an_environment_that_was_never_reset_is_restored_as_such(tmp_path: Path)
     restore(second, state)
     with pytest.raises(gymnasium.error.ResetNeeded):
         second.step(0)
+
+
+WORLD = """
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+@dataclass
+class Bullet:
+    speed: float
+    trail: list = field(default_factory=list)
+
+
+class Shooting(gymnasium.Env):
+    def __init__(self):
+        self.observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float64)
+        self.action_space = spaces.Discrete(2)
+        self.place = Path(__file__).parent
+        self.bullets = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.bullets.clear()
+        return np.zeros(1), {}
+
+    def step(self, action):
+        self.bullets.append(Bullet(self.np_random.normal()))
+        for bullet in self.bullets:
+            bullet.trail.append(bullet.speed * self.np_random.normal())
+        total = sum(sum(bullet.trail) for bullet in self.bullets)
+        return np.array([total]), 0.0, len(self.bullets) > 12, False, {}
+"""
+
+HALF = """
+import base64, hashlib, sys
+from pathlib import Path
+import numpy as np, orjson
+from rlx.config.schema import Env
+from rlx.envs.state import capture, restore
+from rlx.envs.vector import make_vector
+from rlx.runs.tree import pack, unpack
+
+def run(vector, steps):
+    seen = hashlib.sha256()
+    for step in range(steps):
+        seen.update(vector.step(np.array([step % 2, 1]))[0].tobytes())
+    return seen.hexdigest()
+
+env = Env(id="envs/shooting.py:Shooting", wrappers=[{"time_limit": {"max_steps": 40}}])
+vector = make_vector(env, root=Path("."), num_envs=2)
+file = Path(sys.argv[1])
+if not file.exists():
+    vector.reset(seed=[1, 2])
+    run(vector, 30)
+    document, arrays = pack(capture(vector))
+    np.savez(file.with_suffix(".npz"), **arrays)
+    file.write_bytes(orjson.dumps(document))
+else:
+    arrays = dict(np.load(file.with_suffix(".npz")))
+    restore(vector, unpack(orjson.loads(file.read_bytes()), arrays))
+print(run(vector, 30))
+"""
+
+
+def test_another_process_in_a_moved_project_continues_as_the_original(tmp_path: Path) -> None:
+    seen = []
+    for place in ("here", "there"):
+        (tmp_path / place / "envs").mkdir(parents=True)
+        (tmp_path / place / "envs" / "shooting.py").write_text(WORLD)
+        command = [sys.executable, "-c", HALF, str(tmp_path / "state.json")]
+        done = subprocess.run(command, cwd=tmp_path / place, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        seen.append(done.stdout)
+    assert seen[0] == seen[1]

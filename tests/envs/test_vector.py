@@ -144,6 +144,11 @@ def test_async_is_used_only_when_asked(tmp_path: Path) -> None:
         vector.close()
 
 
+def test_an_environment_that_cannot_be_made_is_one_clear_error_in_async_too(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="takes no argument `gravity`"):
+        make_vector(Env(id="Pendulum-v1", vectorization="async", kwargs={"gravity": 1}), root=tmp_path, num_envs=2)
+
+
 def test_a_truncated_episode_is_marked_as_truncated(tmp_path: Path) -> None:
     env = Env(id="Pendulum-v1", wrappers=[{"time_limit": {"max_steps": 2}}])
     vector = make_vector(env, root=tmp_path, num_envs=1)

@@ -139,6 +139,10 @@ class _Reader:
     def _constant(self, value: Any) -> Any:
         return ["constant", f"{class_name(type(value))} {value!r}"]
 
+    def _path(self, value: Any) -> Any:
+        """A path tells where the project is; a project may be moved, so the fresh environment's stands."""
+        return ["path", str(value)]
+
     def _code(self, value: Any) -> Any:
         return ["code", getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__name__)]
 

@@ -51,12 +51,13 @@ _BY_TYPE: dict[type, str] = {
 }  # fmt: skip
 _BY_BASE: tuple[tuple[Any, str], ...] = (
     (np.generic, "scalar"),
+    (pathlib.PurePath, "path"),
     (enum.Enum, "enum"),
     (gymnasium.Space, "space"),
     ((EnvSpec, WrapperSpec, logging.Logger, type(threading.Lock()), type(threading.RLock())), "skip"),
     (np.random.BitGenerator, "bits"),
-    (AsyncVectorEnv, "its environments live in other processes"),
-    (random.SystemRandom, "draws from the operating system, which cannot be repeated"),
+    (AsyncVectorEnv, "runs its environments in other processes"),
+    (random.SystemRandom, "draws from the operating system"),
     ((types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType), "is a generator, whose position is hidden"),
     (io.IOBase, "is an open file"),
     (
@@ -66,7 +67,7 @@ _BY_BASE: tuple[tuple[Any, str], ...] = (
         "code",
     ),
     (
-        (np.dtype, pathlib.PurePath, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, re.Pattern,
+        (np.dtype, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, re.Pattern,
          decimal.Decimal, fractions.Fraction, uuid.UUID, types.EllipsisType, slice),
         "constant",
     ),

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from pathlib import PurePath
 from typing import Any
 
 import gymnasium
@@ -34,7 +35,9 @@ from rlx.envs.kinds import (
 )
 
 _MISSING = object()
-_VALUES = frozenset({"skip", "complex", "range", "frozenset", "named", "enum", "constant", "table", "code", "method"})
+_VALUES = frozenset(
+    {"skip", "complex", "range", "frozenset", "named", "enum", "constant", "table", "path", "code", "method"}
+)
 _NODES = frozenset(
     {"list", "set", "deque", "dict", "bytearray", "sequence", "array", "objects", "view", "generator", "bits",
      "random_state", "random", "tensor", "torch_generator", "space", "physics", "model", "object"}
@@ -235,6 +238,11 @@ class _Planner:
     def _unchanged(self, kept: list[Any], live: Any, what: str) -> Any:
         if live is _MISSING or capture_value(live)["root"] != kept:
             raise self.refuse(f"{what}, and a new environment has another")
+        return live
+
+    def _path(self, kept: list[Any], live: Any) -> Any:
+        if not isinstance(live, PurePath):
+            raise self.refuse(f"was the path {kept[1]}, and a new environment has none")
         return live
 
     def _code(self, kept: list[Any], live: Any) -> Any:

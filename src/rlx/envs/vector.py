@@ -93,6 +93,7 @@ def _make_fresh(env: Env, root: Path) -> gymnasium.Env[Any, Any]:
 
 
 def _make_async(env: Env, *, root: Path, count: int) -> AnyVector:
+    make_env(env, root=root).close()  # what is wrong with it shows here, not in a half-made vector
     makers = [functools.partial(_make_fresh, env, root)] * count
 
     def build(shared_memory: bool) -> AnyVector:
