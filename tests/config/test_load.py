@@ -222,7 +222,7 @@ def configs(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(configs())
 def test_what_is_dumped_is_parsed_back_equal(data: dict[str, Any]) -> None:
     try:
@@ -249,7 +249,27 @@ def test_a_dump_on_disk_loads_equal(tmp_path_factory: pytest.TempPathFactory, da
 
 
 @pytest.mark.parametrize(
-    "text", ["3e4", "1e-3", "on", "null", "1_0", "2024-01-01", "0x1", "a: b", "#x", " x ", "~", "=", "<<"]
+    "text",
+    [
+        "3e4",
+        "1e-3",
+        "on",
+        "null",
+        "1_0",
+        "2024-01-01",
+        "0x1",
+        "a: b",
+        "#x",
+        " x ",
+        "~",
+        "=",
+        "<<",
+        "\x85",
+        "a\u2028b",
+        "\ufeffx",
+        "a\n b\n",
+        "é\t",
+    ],
 )
 def test_text_that_looks_like_something_else_stays_text(tmp_path: Path, text: str) -> None:
     experiment = parse({"env": {"id": "A", "kwargs": {"x": text, text: 1}}})

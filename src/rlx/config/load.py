@@ -171,7 +171,14 @@ def _represent_list(dumper: _Dumper, items: list[Any]) -> yaml.Node:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=is_flat)
 
 
+def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
+    # PyYAML writes the Unicode line breaks into single quotes, where reading folds them away
+    style = '"' if any(char in text for char in "\x85\u2028\u2029\ufeff") else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
 _Dumper.add_representer(list, _represent_list)
+_Dumper.add_representer(str, _represent_text)
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", yaml_lines.FLOAT, list("-+0123456789."))
 
 
