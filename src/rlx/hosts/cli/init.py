@@ -65,10 +65,7 @@ def _root(args: argparse.Namespace) -> Path:
     if args.here:
         return Path.cwd()
     root = Path(args.name)
-    try:
-        is_free = not os.path.lexists(root) or (root.is_dir() and not any(root.iterdir()))
-    except ValueError:
-        raise UsageError(f"{args.name!r} cannot be a folder's name", hint="rlx init lab") from None
+    is_free = not os.path.lexists(root) or (root.is_dir() and not any(root.iterdir()))
     if not is_free:
         inside = shlex.quote(args.name)
         hint = f"choose another name, or: cd {inside} && rlx init --here" if root.is_dir() else "choose another name"
