@@ -13,6 +13,7 @@ import pytest
 
 from rlx.config import catalog
 from rlx.config.load import check
+from rlx.config.starter import FOLDERS
 from rlx.hosts.cli.main import call
 
 
@@ -119,9 +120,7 @@ def test_a_second_environment_joins_a_project(folder: Path, capsys: pytest.Captu
 def test_full_makes_the_whole_layout(folder: Path) -> None:
     assert call(["init", "lab", "--full"]) == 0
     folders = {name for name in tree(folder / "lab") if name.endswith("/")}
-    assert folders == {
-        f"{name}/" for name in ["envs", "configs", "policies", "runs", "videos", "logs", "scripts", "analysis"]
-    }
+    assert folders == {f"{name}/" for name in FOLDERS}
 
 
 @pytest.mark.parametrize(
