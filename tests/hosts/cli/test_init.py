@@ -68,7 +68,7 @@ def test_another_environment_gets_a_config_that_fits_it(folder: Path) -> None:
         "import numpy, gymnasium\n"
         "class Eye(gymnasium.Env):\n"
         "    observation_space = gymnasium.spaces.Box(0, 255, (64, 64, 3), numpy.uint8)\n"
-        "    action_space = gymnasium.spaces.Box(-1, 1, (2,))\n"
+        "    action_space = gymnasium.spaces.Discrete(2)\n"
         "    def action_masks(self): return []\n"
         "class Words(gymnasium.Env):\n"
         "    observation_space = gymnasium.spaces.Dict({'a': gymnasium.spaces.Discrete(2)})\n"

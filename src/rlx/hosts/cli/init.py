@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from rlx.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
+    from gymnasium import Space
+
     from rlx.config.starter import World
 
 
@@ -130,16 +132,20 @@ def _inspected(env_id: str, root: Path) -> World:
     from rlx.envs.make import inspect
 
     facts = inspect(Env(id=env_id), root=root.absolute())
-    observation, action = facts.observation_space, facts.action_space
-    shape = observation.shape or ()
-    kind = type(observation).__name__
-    is_image = kind == "Box" and len(shape) == 3 and str(observation.dtype) == "uint8"
+    is_continuous = type(facts.action_space).__name__ == "Box"
     return World(
         env_id,
-        policy="multi" if kind == "Dict" else "cnn" if is_image else "mlp",
-        is_continuous=type(action).__name__ == "Box",
-        has_masks=facts.has_masks,
+        policy=_policy(facts.observation_space),
+        is_continuous=is_continuous,
+        has_masks=facts.has_masks and not is_continuous,
     )
+
+
+def _policy(observation: Space[Any]) -> str:
+    """Return the network that reads an observation: `multi` a dict, `cnn` an image, `mlp` the rest."""
+    kind, shape = type(observation).__name__, observation.shape or ()
+    is_image = kind == "Box" and len(shape) == 3 and str(observation.dtype) == "uint8" and sorted(shape)[1] >= 36
+    return "multi" if kind == "Dict" else "cnn" if is_image else "mlp"
 
 
 def _write(plan: Plan) -> list[str]:
