@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import pygame
 import pytest
 from tests.envs import worlds
 
@@ -121,6 +122,85 @@ def test_masked_actions_are_never_taken() -> None:
 
     assert probe(Masked).is_exact
     assert probe(lambda: gymnasium.vector.SyncVectorEnv([Masked] * 2, autoreset_mode="SameStep")).is_exact
+
+
+class _Bullet(pygame.sprite.Sprite):
+    def __init__(self, x: int) -> None:
+        super().__init__()
+        self.image = pygame.Surface((3, 3))
+        self.rect = pygame.Rect(x, 0, 3, 3)
+        self.speed = pygame.Vector2(1, 0.5)
+
+    def update(self) -> None:
+        self.rect.x += int(self.speed.x)
+        self.speed *= 1.05
+
+
+class _Game(worlds.Walk):
+    """A game of sprites, made and lost while stepping."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bullets: Any = pygame.sprite.Group()
+
+    def chance(self) -> float:
+        self.bullets.update()
+        if self.np_random.random() < 0.4:
+            self.bullets.add(_Bullet(int(self.np_random.integers(9))))
+        for bullet in [bullet for bullet in self.bullets if bullet.rect.x > 12]:
+            bullet.kill()
+        return float(sum(bullet.rect.x + bullet.speed.x for bullet in self.bullets))
+
+
+def test_a_game_of_pygame_sprites_is_exact() -> None:
+    assert probe(_Game) == Probe(is_exact=True, missing="")
+
+
+class _ExitsInStep(worlds.Walk):
+    def chance(self) -> float:
+        raise SystemExit(3)
+
+
+class _OldStyle(worlds.Walk):
+    def step(self, action: Any) -> Any:
+        return super().step(action)[:4]
+
+
+class _Chain(worlds.Walk):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head: Any = None
+        for _ in range(5000):
+            self.head = [self.head]
+
+
+class _Unreadable(worlds.Walk):
+    """Holds something that answers no question."""
+
+    class Thing:
+        def __repr__(self) -> str:
+            raise ValueError
+
+        def __eq__(self, other: object) -> bool:
+            raise ValueError
+
+        def __hash__(self) -> int:
+            raise ValueError
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.things = [self.Thing()]
+
+
+@pytest.mark.parametrize("world", [_ExitsInStep, _OldStyle, _Chain], ids=lambda world: world.__name__)
+def test_no_environment_makes_the_probe_raise(world: Callable[[], Any]) -> None:
+    answer = probe(world)
+    assert not answer.is_exact
+    assert len(answer.missing) < 200
+
+
+def test_objects_that_answer_no_question_are_kept_all_the_same() -> None:
+    assert probe(_Unreadable).is_exact
 
 
 def test_a_slow_environment_is_tried_for_fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,7 @@ def differences(one: State, other: State) -> list[str]:
     mine, theirs = _Places(one), _Places(other)
     labels = {**theirs.labels, **mine.labels}
     odd = [place for place in labels if not same(mine.values.get(place), theirs.values.get(place))]
-    named = [labels[place] for place in odd if labels[place]]
-    return list(dict.fromkeys(named)) or ["the way its parts refer to each other"]
+    return list(dict.fromkeys(labels[place] or "the environment" for place in odd))
 
 
 class _Places:
@@ -66,8 +65,8 @@ class _Places:
             self._walk(node[1:], place, label)
             return
         owner = node[1].rpartition(".")[2]
-        self.values[f"{place}:"], self.labels[f"{place}:"] = [node[1], *node[2]], f"{owner}'s attributes"
-        for name, item in node[2].items():
+        self.values[f"{place}:"], self.labels[f"{place}:"] = [node[1], *sorted(node[2])], f"{owner}'s attributes"
+        for name, item in sorted(node[2].items()):  # the order in which attributes were first set is no state
             self._walk(item, f"{place}.{name}", f"{owner}.{name}")
         self._walk(node[4], f"{place}[]", f"{owner}[]")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from rlx.envs.capture import capture_value
 from rlx.envs.kinds import LEAVES, Uncapturable, class_name, is_env, kind_of
-from rlx.envs.restore import walk
+from rlx.envs.walk import walk
 
 _LIBRARIES = tuple(
     str(Path(path).resolve()) for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}

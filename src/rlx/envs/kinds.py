@@ -36,7 +36,8 @@ class Uncapturable(RlxError):
     """A part of an environment whose state cannot be read or put back; `path` names it."""
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__(f"`{path}` {why}")
+        shown = path if len(path) <= 100 else f"{path[:50]}…{path[-40:]}"
+        super().__init__(f"`{shown}` {why}")
         self.path = path
 
 
@@ -77,11 +78,13 @@ _OUTSIDE = frozenset(
     {"subprocess", "socket", "multiprocessing", "concurrent", "asyncio", "threading", "_thread", "queue", "select",
      "selectors", "ssl", "http", "urllib", "sqlite3", "ctypes", "_ctypes", "tempfile", "weakref", "contextvars"}
 )  # fmt: skip
-# What draws; nothing the dynamics depend on (what does, such as pygame's Rect, is listed in _SEQUENCES).
+# What draws; nothing the dynamics depend on (what does, such as pygame's Rect, is listed in SEQUENCES).
 _DRAWING = frozenset(
     {"pygame", "pyglet", "OpenGL", "glfw", "matplotlib", "PIL", "tkinter", "imageio", "moviepy", "cv2"}
 )
-_SEQUENCES = frozenset({"pygame.rect.Rect", "pygame.rect.FRect", "pygame.math.Vector2", "pygame.math.Vector3"})
+SEQUENCES = frozenset(
+    {"pygame.Rect", "pygame.rect.Rect", "pygame.rect.FRect", "pygame.math.Vector2", "pygame.math.Vector3"}
+)
 _MUJOCO_STATE = {"MjData": "physics", "MjModel": "model"}
 
 _kinds: dict[type, str] = dict(_BY_TYPE)
@@ -105,7 +108,7 @@ def _find_kind(cls: type) -> str:
 def _by_module(cls: type) -> str | None:
     module = cls.__module__ or ""
     top = module.partition(".")[0]
-    if f"{module}.{cls.__name__}" in _SEQUENCES:
+    if f"{module}.{cls.__name__}" in SEQUENCES:
         return "sequence"
     if top == "mujoco":
         return _MUJOCO_STATE.get(cls.__name__, "skip" if _draws_mujoco(cls) else f"is a mujoco.{cls.__name__}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,9 +16,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from rlx.envs.capture import AnyEnv, State, capture
 from rlx.envs.differ import differences, same
+from rlx.envs.generators import GlobalGenerators, global_generators_kept
 from rlx.envs.hidden import frozen, hidden_state
-from rlx.envs.kinds import Uncapturable
-from rlx.envs.restore import global_generators_kept, restore
+from rlx.envs.restore import restore
 from rlx.errors import RlxError
 
 SEED = 7
@@ -54,11 +52,9 @@ def probe(make: Callable[[], AnyEnv]) -> Probe:
         warnings.simplefilter("ignore")
         try:
             missing = _try_out(fresh)
-        except Uncapturable as error:
-            missing = error.message
         except RlxError as error:
             missing = error.message
-        except Exception as error:  # noqa: BLE001  people's environments may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001  people's environments may raise anything
             missing = " ".join(f"the environment raised {type(error).__name__}: {error}".split())
         finally:
             for env in made:
@@ -70,11 +66,11 @@ def probe(make: Callable[[], AnyEnv]) -> Probe:
 def _try_out(fresh: Callable[[], AnyEnv]) -> str:
     """Return what is missing for an exact resume, or nothing."""
     first = fresh()
-    beginning = _GlobalGenerators.now()
+    beginning = GlobalGenerators.now()
     script = _Script(first.action_space)
     _begin(first, script)
     state = capture(first)
-    middle = _GlobalGenerators.now()
+    middle = GlobalGenerators.now()
     hidden = hidden_state(first)
     seen = _continue(first, script)
     changed = _changed(hidden, hidden_state(first))
@@ -91,7 +87,7 @@ def _try_out(fresh: Callable[[], AnyEnv]) -> str:
 
 
 def _explain(
-    odd: list[str], seen: _Trace, fresh: Callable[[], AnyEnv], beginning: _GlobalGenerators, script: _Script
+    odd: list[str], seen: _Trace, fresh: Callable[[], AnyEnv], beginning: GlobalGenerators, script: _Script
 ) -> str:
     """Tell a failed restore from an environment that never does the same twice, and from a clock in its infos."""
     third = fresh()
@@ -214,23 +210,3 @@ def _named(info: dict[str, Any], *, prefix: str = "info") -> dict[str, Any]:
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> str | None:
     """Return the first name that stands for something else; one that is gone was taken into the environment."""
     return next((name for name in before if name in after and not same(before[name], after[name])), None)
-
-
-@dataclass(frozen=True)
-class _GlobalGenerators:
-    """Python's, NumPy's and torch's global random generators at one moment."""
-
-    python: Any
-    numpy: Any
-    torch: Any
-
-    @classmethod
-    def now(cls) -> _GlobalGenerators:
-        torch = sys.modules.get("torch")
-        return cls(random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None)
-
-    def put_back(self) -> None:
-        random.setstate(self.python)
-        np.random.set_state(self.numpy)
-        if self.torch is not None:
-            sys.modules["torch"].set_rng_state(self.torch)

@@ -7,12 +7,11 @@ among these. Everything is checked before anything is written.
 
 from __future__ import annotations
 
-import contextlib
 import random
 import sys
 import warnings
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
@@ -22,17 +21,18 @@ from gymnasium.vector import VectorEnv
 
 from rlx.envs import physics
 from rlx.envs.capture import FACTORIES, FORMAT, AnyEnv, State, capture_value, subspaces
+from rlx.envs.generators import global_generators_kept
 from rlx.envs.kinds import (
-    LEAVES,
+    SEQUENCES,
     Uncapturable,
     attributes_of,
     class_name,
-    is_description,
     is_env,
     kind_of,
     payload_of,
     slots_of,
 )
+from rlx.envs.walk import walk
 
 _MISSING = object()
 _VALUES = frozenset(
@@ -80,53 +80,9 @@ def _plan(env: AnyEnv, state: State) -> list[Callable[[], None]]:
     return planner.writes
 
 
-@contextlib.contextmanager
-def global_generators_kept() -> Iterator[None]:
-    """Leave Python's, NumPy's and (where loaded) torch's global random generators as they were."""
-    torch = sys.modules.get("torch")
-    kept = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
-    try:
-        yield
-    finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])
-        if torch and kept[2] is not None:
-            torch.set_rng_state(kept[2])
-
-
 def classes_in(env: AnyEnv) -> dict[str, type]:
     """Return the classes of everything an environment holds, by name."""
     return {class_name(type(value)): type(value) for value in walk(env)}
-
-
-def walk(root: object) -> Iterator[Any]:
-    """Yield every object that is reachable from `root` through attributes and containers, once."""
-    seen: set[int] = set()
-    waiting: list[Any] = [root]
-    alive: list[Any] = []  # an id is only good while its object lives
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        alive.append(value)
-        yield value
-        kind = kind_of(type(value))
-        if kind in ("object", "list", "tuple", "named", "set", "frozenset", "deque", "dict"):
-            waiting.extend(_parts(value, kind))
-        elif kind == "method":
-            waiting.append(value.__self__)
-
-
-def _parts(value: Any, kind: str) -> list[Any]:
-    parts: list[Any] = []
-    if isinstance(value, dict):
-        parts = [*value.keys(), *value.values()]
-    elif kind != "object" or payload_of(type(value)) is not None:
-        parts = list(value)
-    if kind == "object":
-        parts += [item for name, item in attributes_of(value).items() if not is_description(value, name)]
-    return [part for part in parts if type(part) not in LEAVES]
 
 
 class _Planner:
@@ -297,7 +253,9 @@ class _Planner:
         self.made[number] = bytearray(node[1])
 
     def _make_sequence(self, number: int, node: list[Any], live: Any) -> None:
-        cls = type(live) if class_name(type(live)) == node[1] else self.class_named(node[1])
+        if node[1] not in SEQUENCES or "pygame" not in sys.modules:
+            raise self.refuse(f"is a {node[1]}, which is unknown here")
+        cls = getattr(sys.modules["pygame"], node[1].rpartition(".")[2])
         self.made[number] = cls(*node[2])
 
     def _make_array(self, number: int, node: list[Any], live: Any) -> None:

@@ -7,8 +7,9 @@ random generators (the trainer keeps them); the order of sets of strings, which 
 from __future__ import annotations
 
 from rlx.envs.capture import State, capture
+from rlx.envs.generators import global_generators_kept
 from rlx.envs.kinds import Uncapturable
 from rlx.envs.probe import Probe, probe
-from rlx.envs.restore import global_generators_kept, restore
+from rlx.envs.restore import restore
 
 __all__ = ["Probe", "State", "Uncapturable", "capture", "global_generators_kept", "probe", "restore"]
