@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from rlx.config.schema import Env
+from rlx.envs.state import probe
 from rlx.envs.vector import FIRST_SEED, NativeVector, env_seeds, make_vector
 from rlx.errors import ConfigError
 
@@ -127,6 +128,10 @@ def test_a_native_vector_keeps_the_infos_of_episodes_that_go_on(tmp_path: Path) 
     assert infos["count"][0] == 2.0
     assert infos["final_obs"][0] is None
     assert infos["final_obs"][1][0] == LENGTH
+
+
+def test_a_native_vector_resumes_exactly(tmp_path: Path) -> None:
+    assert probe(lambda: make_vector(Env(id="rlx/CounterDisabled-v0"), root=tmp_path, num_envs=3)).is_exact
 
 
 def test_cartpoles_next_step_vector_is_not_used(tmp_path: Path) -> None:
