@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-# SDL takes SIGTERM away from a process that has rendered with pygame; see docs/concepts/processes.md.
+# SDL takes SIGTERM away from a process that has rendered with pygame; see docs/concepts/runs.md.
 QUIET_VARIABLES = {
     "SDL_NO_SIGNAL_HANDLERS": "1",
     "SDL_VIDEODRIVER": "dummy",
     "SDL_AUDIODRIVER": "dummy",
     "PYGAME_HIDE_SUPPORT_PROMPT": "1",
     "PYTHONUNBUFFERED": "1",
+    "PYTHONHASHSEED": "0",  # sets of strings keep their order between attempts
 }
 
 

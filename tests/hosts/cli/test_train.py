@@ -1,0 +1,86 @@
+"""How seeds are written, and what a run in progress looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx.errors import UsageError
+from rlx.hosts.cli.progress import Progress, _Lines, follow
+from rlx.hosts.cli.seeds import parse_seeds
+from rlx.runs import store
+from rlx.runs.live import LiveSeed
+from rlx.runs.run import Run
+from tests.conftest import Project
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("5", 5), ("0,7", (0, 7)), ("0,", (0,)), ("3, 4", (3, 4))])
+def test_seeds_are_a_count_or_a_list(text: str, seeds: object) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "0", "1.5", "1,1", ",", "²"])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_seeds(text)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    snapshot = "algo: {total_timesteps: 1000}\n"
+    return store.create(tmp_path, name="some", snapshot=snapshot, metadata={"env": "x"}, seeds=[0, 1])
+
+
+def test_progress_shows_step_share_and_return_of_every_seed(run: Run, tmp_path: Path) -> None:
+    live = LiveSeed(run.path / "seed_0", root=tmp_path)
+    live.log(250, {"rollout/return_mean": 12.5})
+    live.beat(step=500)
+    first, second = Progress(run.path).read()
+    assert first.split() == ["seed", "0", "running", "500/1,000", "50%", "return", "12.5"]
+    assert second.split() == ["seed", "1", "prepared", "0/1,000", "0%"]
+    live.interrupted(500)
+    live.close()
+
+
+def test_off_a_tty_no_line_is_printed_twice(capfd: pytest.CaptureFixture[str]) -> None:
+    lines = _Lines()
+    for is_last in (False, False, True):
+        lines.draw(["seed 0  running      1/9   10%"], is_last=is_last)
+    assert capfd.readouterr().err.count("seed 0") == 1
+
+
+def test_following_a_run_that_is_over_returns_at_once(run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for number in (0, 1):
+        live = LiveSeed(run.path / f"seed_{number}", root=tmp_path)
+        live.completed(1000)
+        live.close()
+    assert follow(Run(run.path)).status == "completed"
+    assert capfd.readouterr().err.count("completed") == 2
+
+
+def test_train_without_a_config_says_what_to_do(project: Project) -> None:
+    assert "rlx init" in project.rlx("train", code=2).stderr
+    assert "--seeds" in project.rlx("train", "--more", "x", code=2).stderr
+
+
+def test_logs_wait_watch_and_stop_of_an_unknown_run_say_so(project: Project) -> None:
+    for command in ("logs", "wait", "watch", "stop", "resume"):
+        assert "no run `absent`" in project.rlx(command, "absent", code=3).stderr
+
+
+def test_logs_shows_what_a_seed_wrote(run: Run) -> None:
+    root = run.path.parent.parent
+    (root / "rlx.toml").touch()
+    (run.path / "logs").mkdir()
+    (run.path / "logs" / "seed_0.log").write_text("one\ntwo\n")
+    project = Project(root)
+    assert project.rlx("logs", "some_001", "--tail", "1").stdout == "== seed_0 ==\ntwo\n"
+    assert project.rlx("logs", "some_001", "--seed", "0", "-f").stdout == "one\ntwo\n"
+    project.rlx("logs", "some_001", "--seed", "9", code=3)
+
+
+def test_waiting_for_a_run_that_was_never_started_does_not_hang(run: Run) -> None:
+    root = run.path.parent.parent
+    (root / "rlx.toml").touch()
+    Project(root).rlx("wait", "some_001", "--timeout", "5", code=5)

@@ -1,0 +1,145 @@
+"""What a trainer talks to: rows, evaluations and checkpoints when they are due, and the end when it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlx.config.load import parse
+from rlx.config.schema import Experiment
+from rlx.runs import checkpoint
+from rlx.runs.checkpoint import Bundle
+from rlx.runs.live import LiveSeed
+from rlx.runs.run import Run, Seed
+from rlx.train.session import Session, resume_label
+from tests.evaluate.linear import GOOD, POOR, LinearPolicy
+
+
+def experiment(**sections: Any) -> Experiment:
+    return parse(
+        {
+            "run_name": "some",
+            "env": {"id": "CartPole-v1"},
+            "algo": {"name": "ppo", "total_timesteps": 100, "rollout_steps": 5, "batch_size": 40},
+            "checkpoint": {"save_every": 40, "keep": 1},
+            "eval": {"every": 50, "episodes": 2},
+            **sections,
+        }
+    )
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> LiveSeed:
+    folder = tmp_path / "runs" / "some_001" / "seed_0"
+    folder.mkdir(parents=True)
+    return LiveSeed(folder, root=tmp_path)
+
+
+def bundle(step: int) -> Bundle:
+    return Bundle(
+        step=step, backend="linear", algorithm="ppo", resume="exact", missing="", policy={"w": np.full(2, step)},
+        optimizer={}, state={}, replay={"seen": np.zeros(3)}, spaces={},
+    )  # fmt: skip
+
+
+def drive(session: Session, steps: range, weights: tuple[float, ...] = GOOD) -> int:
+    """Update step by step until the session says stop; return the last step."""
+    for step in steps:
+        policy = LinearPolicy(np.array(weights))
+        if not session.after_update(step, {"x": 1.0}, policy=policy, snapshot=lambda step=step: bundle(step)):
+            return step
+    raise AssertionError("the session never said stop")
+
+
+def test_a_whole_training_logs_evaluates_saves_and_reports(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    assert drive(session, range(10, 200, 10)) == 100
+    session.close()
+    seed = Seed(0, live.folder)
+    assert [row["step"] for row in seed.rows] == list(range(10, 101, 10))
+    assert {"time/steps_per_second", "time/cpu_seconds", "time/memory_mb"} <= seed.rows[-1].keys()
+    assert set(checkpoint.names(seed.checkpoints)) == {"latest", "best", "step_80"}
+    names = {document["name"] for document in Run(live.folder.parent).evaluations()}
+    assert names == {"seed_0_step_50", "seed_0_step_100", "seed_0_latest"}
+    assert session.is_complete
+
+
+def test_best_is_the_first_of_equals_and_a_worse_policy_does_not_replace_it(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    assert session.after_update(
+        50, {}, policy=LinearPolicy(np.array(GOOD)), snapshot=lambda: bundle(50)
+    )
+    drive(session, range(60, 200, 10), weights=POOR)
+    session.close()
+    assert checkpoint.read(session.folder / "best").step == 50
+    assert checkpoint.read(session.folder / "latest").step == 100
+
+
+def test_a_stop_request_saves_latest_with_its_replay_buffer_and_ends(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    live.request_stop("SIGTERM")
+    assert drive(session, range(10, 200, 10)) == 10
+    session.close()
+    assert checkpoint.read(session.folder / "latest").step == 10
+    assert checkpoint.read(session.folder / "latest").replay
+    assert not session.is_complete
+
+
+def test_an_interrupt_saves_the_boundary_it_is_given(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    session.interrupt(lambda: bundle(30))
+    assert session.step == 30
+    assert checkpoint.read(session.folder / "latest").step == 30
+    session.close()
+
+
+def test_is_due_agrees_with_what_after_update_does(live: LiveSeed) -> None:
+    session = Session(experiment(log={"every": 30}), live)
+    due = [step for step in range(1, 101) if session.is_due(step) and not session.after_update(
+        step, {}, policy=LinearPolicy(np.array(GOOD)), snapshot=lambda step=step: bundle(step)) or session.step == step]  # fmt: skip
+    assert due == [30, 40, 50, 60, 80, 90, 100]
+    session.close()
+
+
+def test_a_resumed_session_goes_on_from_its_checkpoint(live: LiveSeed) -> None:
+    first = Session(experiment(), live)
+    live.request_stop("SIGTERM")
+    drive(first, range(50, 60, 10))
+    first.close()
+    live.interrupted(50)
+    live.close()
+    again = LiveSeed(live.folder, root=live.root)
+    session = Session(experiment(), again, checkpoint=checkpoint.newest(first.folder))
+    drive(session, range(60, 200, 10), weights=POOR)
+    session.close()
+    seed = Seed(0, live.folder)
+    assert [row["step"] for row in seed.rows] == [50, 60, 70, 80, 90, 100]
+    resumed = next(event for event in seed.events if event["event"] == "resumed")
+    assert (resumed["step"], resumed["label"]) == (50, "exact")
+    assert checkpoint.read(session.folder / "best").step == 50
+    again.close()
+
+
+def test_a_resume_with_other_code_or_versions_is_not_called_exact(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    session.interrupt(lambda: bundle(30))
+    session.close()
+    saved = checkpoint.read(session.folder / "latest")
+    same = [{"git": {"commit": "a", "diff_sha256": None}}] * 2
+    assert resume_label(saved, attempts=same) == ("exact", "")
+    edited = [{"git": {"commit": "a", "diff_sha256": None}}, {"git": {"commit": "a", "diff_sha256": "b"}}]
+    label, missing = resume_label(saved, attempts=edited)
+    assert label == "warm"
+    assert "code" in missing
+    saved.manifest["versions"]["numpy"] = "1.0"
+    assert "numpy 1.0 →" in resume_label(saved, attempts=same)[1]
+
+
+def test_progress_is_a_sign_of_life(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    session.progress(17, 3.5)
+    assert b'"step":17' in (live.folder / "heartbeat").read_bytes()
+    session.close()

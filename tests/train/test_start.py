@@ -1,0 +1,91 @@
+"""One's own training script as a run: folder, rows, evaluation, and the truth about how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rlx
+from rlx.errors import UsageError
+from rlx.runs.run import Run
+from tests.conftest import wait_until
+
+CONFIG = {"run_name": "mine", "env": {"id": "CartPole-v1"}, "lr": 3e-4}
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "rlx.toml").touch()
+    monkeypatch.setenv("RLX_ROOT", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_three_lines_make_a_run(project: Path) -> None:
+    (project / "model.pt").write_bytes(b"weights")
+    with rlx.start(CONFIG, seed=0) as run:
+        for step in (100, 200):
+            run.log(step, {"rollout/return_mean": float(step)})
+        kept = run.save("model.pt")
+    opened = rlx.open("mine_001")
+    assert opened.status == "completed"
+    assert opened.series("rollout/return_mean")[0].values.tolist() == [100.0, 200.0]
+    assert opened.config["lr"] == 3e-4
+    assert kept.read_bytes() == b"weights"
+    assert [found.name for found in rlx.find(env="CartPole-v1")] == ["mine_001"]
+
+
+def test_a_script_can_be_evaluated_like_every_run(project: Path) -> None:
+    with rlx.start(CONFIG) as run:
+        evaluation = run.evaluate(lambda observation: int(observation[2] > 0), episodes=3)
+    assert len(evaluation.episodes) == 3
+    document = rlx.open("mine_001").evaluations()[0]
+    assert document["seed"] == 0
+    assert document["mean"] == evaluation.mean
+
+
+def test_a_second_seed_joins_the_run(project: Path) -> None:
+    with rlx.start(CONFIG, seed=0):
+        pass
+    with rlx.start(CONFIG, seed=5, run="mine_001"):
+        pass
+    assert [seed.number for seed in rlx.open("mine_001").seeds] == [0, 5]
+    with pytest.raises(UsageError, match="already has seed 5"):
+        rlx.start(CONFIG, seed=5, run="mine_001")
+
+
+def test_an_exception_makes_the_run_failed(project: Path) -> None:
+    with pytest.raises(ZeroDivisionError), rlx.start(CONFIG):
+        raise ZeroDivisionError("oops")
+    seed = rlx.open("mine_001").seeds[0]
+    assert (seed.status.state, seed.status.reason) == ("failed", "ZeroDivisionError: oops")
+
+
+def test_saving_a_file_that_is_not_there_is_a_clear_mistake(project: Path) -> None:
+    with rlx.start(CONFIG) as run, pytest.raises(UsageError, match="no file"):
+        run.save("absent.pt")
+
+
+SCRIPT = "import rlx, sys, time\nrun = rlx.start({'run_name': 'mine', 'env': 'CartPole-v1'})\nrun.log(1, {'x': 1.0})\n"
+
+
+@pytest.mark.parametrize(("end", "state"), [("", "completed"), ("raise RuntimeError('no')", "failed")])
+def test_a_script_without_a_with_block_ends_as_it_ended(project: Path, end: str, state: str) -> None:
+    subprocess.run([sys.executable, "-c", SCRIPT + end], cwd=project, capture_output=True)
+    assert rlx.open("mine_001").status == state
+
+
+def test_a_killed_script_is_lost(project: Path) -> None:
+    script = subprocess.Popen([sys.executable, "-c", SCRIPT + "time.sleep(60)"], cwd=project)
+    wait_until(lambda: (project / "runs" / "mine_001" / "seed_0" / "heartbeat").exists())
+    assert rlx.open("mine_001").status == "running"
+    os.kill(script.pid, signal.SIGKILL)
+    script.wait()
+    run = Run(project / "runs" / "mine_001")
+    assert run.status == "lost"
+    assert run.seeds[0].rows[0]["x"] == 1.0
