@@ -107,7 +107,7 @@ def summaries(
             f"SELECT document FROM every_run WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608
             (*values, -1 if limit is None else limit, offset),
         )
-        return Page([json.loads(document) for (document,) in rows], total)
+        return Page(json.loads(f"[{','.join(document for (document,) in rows)}]"), total)
 
     return _consult(root, use)
 

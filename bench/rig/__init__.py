@@ -1,0 +1,1 @@
+"""What the standing figures are measured with."""
