@@ -39,8 +39,13 @@ class Project:
         """Run an `rlx` command here; `code` is the exit code it must end with (None: any)."""
         done = subprocess.run(
             [sys.executable, "-m", "rlx", *words],
-            cwd=self.root, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=self.environment(),
-        )  # fmt: skip
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            env=self.environment(),
+        )
         if code is not None:
             assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr

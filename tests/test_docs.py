@@ -65,7 +65,8 @@ def test_every_command_shows_an_example_that_parses(command: str) -> None:
 
 
 def test_generated_pages_are_fresh() -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True)
+    words = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.envs.worlds import Walk
 
 from rlx.envs.capture import capture, capture_value
 from rlx.envs.state import Uncapturable
+from tests.envs.worlds import Walk
 
 
 class Tone(enum.IntFlag):

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.envs.worlds import Ball, Nested, Walk
 
 from rlx.envs.capture import capture, capture_value
 from rlx.envs.differ import differences, same
+from tests.envs.worlds import Ball, Nested, Walk
 
 
 @pytest.mark.parametrize(

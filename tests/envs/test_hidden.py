@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.envs import worlds
-
 from rlx.config.schema import Env
 from rlx.envs.hidden import hidden_state
 from rlx.envs.make import make_env
+from tests.envs import worlds
 
 
 def test_sees_closures_class_attributes_and_module_variables() -> None:

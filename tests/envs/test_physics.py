@@ -6,11 +6,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from tests.envs.worlds import through_json
 
 from rlx.config.schema import Env
 from rlx.envs.make import make_env
 from rlx.envs.state import Uncapturable, capture, probe, restore
+from tests.envs.worlds import through_json
 
 
 class Randomised(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -9,12 +9,12 @@ import gymnasium
 import numpy as np
 import pygame
 import pytest
-from tests.envs import worlds
 
 from rlx.config.schema import Env
 from rlx.envs.make import make_env
 from rlx.envs.state import Probe, probe
 from rlx.envs.vector import make_vector
+from tests.envs import worlds
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.envs.worlds import Walk
 
 from rlx.envs.record import RecordedEpisode, RecordEpisodes
 from rlx.envs.state import probe
+from tests.envs.worlds import Walk
 
 
 class Reporting(Walk):

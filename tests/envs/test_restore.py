@@ -9,11 +9,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from tests.envs.worlds import Ball, Nested, Viewing, Walk, through_json
 
 from rlx.envs.capture import capture
 from rlx.envs.restore import restore
 from rlx.envs.state import Uncapturable
+from tests.envs.worlds import Ball, Nested, Viewing, Walk, through_json
 
 CONSTANT = np.arange(3.0)
 

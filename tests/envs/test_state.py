@@ -10,12 +10,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
-from tests.envs.worlds import Careless, Nested, Viewing, Walk, through_json
 
 from rlx.config.schema import Env
 from rlx.envs.make import make_env
 from rlx.envs.state import capture, restore
 from rlx.envs.vector import make_vector
+from tests.envs.worlds import Careless, Nested, Viewing, Walk, through_json
 
 EXACT = [
     Env(id="CartPole-v1"),

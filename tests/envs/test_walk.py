@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import gymnasium
-from tests.envs.worlds import Ball, Nested, Walk
 
 from rlx.envs.walk import walk
+from tests.envs.worlds import Ball, Nested, Walk
 
 
 def test_finds_every_object_once_through_attributes_containers_and_methods() -> None:

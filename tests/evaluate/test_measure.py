@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.evaluate.linear import GOOD, POOR, make_run, register
 
 from rlx.errors import CheckpointInvalid, EvidenceInvalid
 from rlx.evaluate.measure import measure, protocol_for
 from rlx.runs.reference import resolve
 from rlx.runs.run import Run
+from tests.evaluate.linear import GOOD, POOR, make_run, register
 
 
 @pytest.fixture

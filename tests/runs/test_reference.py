@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.evaluate.linear import GOOD, make_run
 
 from rlx.errors import NotFound, UsageError
 from rlx.runs.reference import resolve
 from rlx.runs.run import Run
+from tests.evaluate.linear import GOOD, make_run
 
 
 @pytest.fixture

@@ -22,7 +22,9 @@ def test_tensorboard_gets_every_row(tmp_path: Path) -> None:
     assert [(event.step, event.value) for event in events.Scalars("loss")] == [(step, step / 2) for step in range(5)]
 
 
-def test_a_sink_that_cannot_open_is_said_once_and_training_goes_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_sink_that_cannot_open_is_said_once_and_training_goes_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "tensorboard").write_text("in the way")
     sinks = Sinks(Log(tensorboard=True), folder=tmp_path, name="x")
     sinks.log(1, {"loss": 1.0})

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.evaluate.linear import GOOD, POOR, make_run, register
 
 from rlx.hosts.cli.main import call
 from rlx.runs.run import Run
+from tests.evaluate.linear import GOOD, POOR, make_run, register
 
 
 @pytest.fixture

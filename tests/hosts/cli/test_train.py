@@ -50,7 +50,9 @@ def test_off_a_tty_no_line_is_printed_twice(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr().err.count("seed 0") == 1
 
 
-def test_following_a_run_that_is_over_returns_at_once(run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_following_a_run_that_is_over_returns_at_once(
+    run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     for number in (0, 1):
         live = LiveSeed(run.path / f"seed_{number}", root=tmp_path)
         live.completed(1000)

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.evaluate.linear import POOR, make_run, register
 
 from rlx.hosts.cli.main import call
+from tests.evaluate.linear import POOR, make_run, register
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.train.backends.sb3_examples import ALGORITHMS, CONTINUOUS, TOYS, rehearse, tiny
 
 from rlx.config.schema import Experiment
 from rlx.evaluate.policy import load as load_policy
 from rlx.runs import checkpoint as checkpoints
 from rlx.testing import Rehearsal, TrainerContract, digest
 from rlx.train.backends.sb3 import Sb3Trainer
+from tests.train.backends.sb3_examples import ALGORITHMS, CONTINUOUS, TOYS, rehearse, tiny
 
 
 class TestPpo(TrainerContract):
