@@ -75,6 +75,8 @@ class Learner:
         sb3_state.check_fits(checkpoint, algorithm=self.experiment.algo.name)
         state = checkpoint.state
         self.attempt = state["attempt"] + 1
+        self.threads = state["threads"]  # another number of threads rounds differently
+        torch.set_num_threads(self.threads)
         self._prepare()
         sb3_state.load_policy(algorithm.policy, checkpoint.policy, where=where)
         sb3_state.load_optimizers(algorithm, checkpoint.optimizer, state["optimizers"])
