@@ -14,9 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rig.synthetic import make_runs
-
 from rig import measure, peers
+from rig.synthetic import make_runs
 
 LIMITS = {1_000: 8.0, 10_000: 30.0}
 ROWS = 100

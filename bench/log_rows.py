@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import orjson
-
 from rig import measure, peers
+
 from rlx.runs.live import LiveSeed
 from rlx.runs.metrics import MetricsWriter
 

@@ -9,9 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rig.synthetic import make_runs
-
 from rig import measure, peers
+from rig.synthetic import make_runs
 
 LIMITS = {"rlx --help": 6.0}
 PEER_ROUNDS = 3

@@ -13,10 +13,9 @@ Command = Sequence[str | Path]
 
 def seconds(argv: Command, *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> float:
     """Return the wall time of one command; one that fails ends the benchmark with its words."""
+    environment = {**os.environ, **(env or {})}
     start = time.perf_counter()
-    done = subprocess.run(
-        argv, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, stdin=subprocess.DEVNULL
-    )
+    done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, stdin=subprocess.DEVNULL)
     took = time.perf_counter() - start
     if done.returncode:
         raise SystemExit(f"{argv} ended with {done.returncode}:\n{done.stderr.decode(errors='replace')[-2000:]}")

@@ -45,10 +45,11 @@ def _make_run(path: Path, number: int, lines: bytes) -> None:
     if number % 10 == 0:
         (path / "labels.json").write_bytes(files.encode({"schema": 1, "tags": ["baseline"], "note": ""}))
     (seed / "metrics.jsonl").write_bytes(lines)
-    events = [{"event": "started", "time": LONG_AGO + number}, {"event": "completed", "time": LONG_AGO + number + 900, "step": 100_000}]  # fmt: skip
+    start = LONG_AGO + number
+    events = [{"event": "started", "time": start}, {"event": "completed", "time": start + 900, "step": 100_000}]
     (seed / "events.jsonl").write_bytes(b"".join(files.encode(event) + b"\n" for event in events))
     (report / "seed_0_latest.json").write_bytes(files.encode({"purpose": "report", "mean": number % 500, "seed": 0}))
-    os.utime(path, (LONG_AGO + number, LONG_AGO + number))
+    os.utime(path, (start, start))
 
 
 if __name__ == "__main__":

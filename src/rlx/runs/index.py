@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+Watch = Callable[[int, int], None]
 VERSION = 1
 SETTLED = ("completed", "failed", "interrupted")
 STATES = ("prepared", "running", *SETTLED, "lost", "broken")
@@ -96,8 +97,12 @@ def summaries(
     reverse: bool = False,
     limit: int | None = None,
     offset: int = 0,
+    watch: Watch | None = None,
 ) -> Page:
-    """Return the summaries (see `runs.summary`) that match: newest, highest, longest first; names from A to Z."""
+    """Return the summaries (see `runs.summary`) that match: newest, highest, longest first; names from A to Z.
+
+    `watch(done, total)` is told how many of the folders that have to be read have been.
+    """
     where, values = _conditions(env=env, algo=algo, tag=tag, status=status, name=name)
     order = _order(sort, reverse=reverse)
 
@@ -109,7 +114,7 @@ def summaries(
         )
         return Page(json.loads(f"[{','.join(document for (document,) in rows)}]"), total)
 
-    return _consult(root, use)
+    return _consult(root, use, watch)
 
 
 def _conditions(
@@ -139,7 +144,7 @@ def _order(sort: str, *, reverse: bool) -> str:
     return f"{SORT_KEYS[sort]} {direction} NULLS LAST, created DESC, name DESC"
 
 
-def _consult(root: Path, use: Callable[[sqlite3.Connection], T]) -> T:
+def _consult(root: Path, use: Callable[[sqlite3.Connection], T], watch: Watch | None) -> T:
     """Bring the index up to date and use it: the file, the file made anew where it is damaged, else memory."""
     runs = project.runs_folder(root.absolute())
     path = root.absolute() / ".rlx" / "index.db"
@@ -147,7 +152,7 @@ def _consult(root: Path, use: Callable[[sqlite3.Connection], T]) -> T:
     for connect in (_open, _open, _open_copy) if folders else ():
         try:
             with contextlib.closing(connect(path)) as connection:
-                _synchronize(connection, runs, folders)
+                _synchronize(connection, runs, folders, watch)
                 return use(connection)
         except OSError:
             continue
@@ -155,7 +160,7 @@ def _consult(root: Path, use: Callable[[sqlite3.Connection], T]) -> T:
             if connect is _open and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _UNAVAILABLE:
                 _discard(path)
     with contextlib.closing(_open_empty()) as connection:
-        _synchronize(connection, runs, folders)
+        _synchronize(connection, runs, folders, watch)
         return use(connection)
 
 
@@ -218,17 +223,21 @@ def _run_folders(runs: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _synchronize(connection: sqlite3.Connection, runs: Path, folders: dict[str, tuple[int, int]]) -> None:
+def _synchronize(
+    connection: sqlite3.Connection, runs: Path, folders: dict[str, tuple[int, int]], watch: Watch | None
+) -> None:
     """Read the folders whose stored row does not hold any more; write only where something has settled or gone."""
     stored = {name: (mtime, inode) for name, mtime, inode in connection.execute("SELECT name, mtime, inode FROM run")}
     trusted_before = time.time_ns() - RACY_NANOSECONDS  # a later change within the clock's grain would go unnoticed
     stale = [(name,) for name in stored if folders.get(name) != stored[name]]
     settled: list[Row] = []
     moving: list[Row] = []
-    for name, stamp in folders.items():
-        if stored.get(name) != stamp:
-            row = _row(runs / name, stamp)
-            (settled if row[4] in SETTLED and stamp[0] < trusted_before else moving).append(row)
+    unknown = [(name, stamp) for name, stamp in folders.items() if stored.get(name) != stamp]
+    for number, (name, stamp) in enumerate(unknown):
+        if watch:
+            watch(number, len(unknown))
+        row = _row(runs / name, stamp)
+        (settled if row[4] in SETTLED and stamp[0] < trusted_before else moving).append(row)
     if stale or settled:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("DELETE FROM run WHERE name = ?", stale)

@@ -10,6 +10,8 @@ Example: rlx ls --env CartPole --sort return
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from typing import Any
 
 from rlx.errors import UsageError
@@ -43,6 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         name=args.pattern,
         limit=None if args.all or args.group else args.limit,
         offset=0 if args.group else args.offset,
+        watch=_Watch(),
         **chosen,
     )
     if not args.group:
@@ -50,6 +53,22 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     groups = grouped(page.rows)
     shown = groups if args.all else groups[args.offset : args.offset + args.limit]
     return {"groups": shown, "total": len(groups), "next": _next(args, len(groups))}
+
+
+class _Watch:
+    """Says on a terminal how far the reading is, once it has taken a second."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + 1.0
+        self._is_shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        is_due = time.monotonic() >= self._next or (self._is_shown and done + 1 == total)
+        if is_due and sys.stderr.isatty():
+            self._next, self._is_shown = time.monotonic() + 0.2, True
+            is_last = done + 1 == total
+            sys.stderr.write("\r\x1b[K" if is_last else f"\r\x1b[Kreading new and changed runs: {done:,} of {total:,}")
+            sys.stderr.flush()
 
 
 def _next(args: argparse.Namespace, total: int) -> str | None:
