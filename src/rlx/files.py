@@ -15,6 +15,8 @@ from typing import Any
 
 import orjson
 
+from rlx.errors import FileDamaged
+
 _NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DUMP = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
@@ -98,12 +100,12 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file; a bad one raises a `ValueError` that names it."""
+    """Parse a JSON file; a bad one raises `FileDamaged`, which names it."""
     content = path.read_bytes()
     try:
         return orjson.loads(content)
     except ValueError as error:
-        raise ValueError(f"{path.parent.name}/{path.name} is not valid JSON: {error}") from None
+        raise FileDamaged(f"{path.parent.name}/{path.name} is not valid JSON: {error}") from None
 
 
 def sync_folder(folder: Path) -> None:
@@ -178,7 +180,7 @@ def read_rows(path: Path, *, offset: int = 0) -> Iterator[Any]:
     try:
         yield from rows_in(complete_lines(path, offset=offset))
     except ValueError as error:
-        raise ValueError(f"{path.parent.name}/{path.name} has a bad line: {error}") from None
+        raise FileDamaged(f"{path.parent.name}/{path.name} has a bad line: {error}") from None
 
 
 def complete_lines(path: Path, *, offset: int = 0) -> bytes:

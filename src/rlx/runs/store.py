@@ -18,6 +18,7 @@ from rlx import files
 from rlx.errors import Refused, RlxError, UsageError
 from rlx.runs import project
 from rlx.runs.run import LABELS, METADATA, SNAPSHOT, Run, read_labels
+from rlx.runs.status import RUNNING
 
 SCHEMA = 1
 
@@ -140,10 +141,19 @@ def note(run: Run, text: str) -> Run:
     return label(run, change)
 
 
+def refuse_running(run: Run) -> None:
+    """Raise `Refused` for a run that is training; one that cannot be read is not."""
+    try:
+        is_running = run.status == RUNNING
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return
+    if is_running:
+        raise Refused(f"{run.name} is training", hint=f"stop it first: rlx stop {run.name}")
+
+
 def delete(run: Run) -> None:
     """Delete a run that is not training."""
-    if run.status == "running":
-        raise Refused(f"{run.name} is training", hint=f"stop it first: rlx stop {run.name}")
+    refuse_running(run)
     doomed = run.path.with_name(f".gone-{run.name}-{uuid.uuid4().hex[:8]}")
     try:
         os.rename(run.path, doomed)

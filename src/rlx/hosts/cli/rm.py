@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from rlx.errors import Interrupted, Refused, UsageError
+from rlx.errors import Interrupted, UsageError
 from rlx.hosts.cli import words
 from rlx.hosts.cli.output import say
 from rlx.runs import project
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     doomed = list({found.path: found for found in map(_whole_name, args.runs)}.values())
     for found in doomed:
-        _refuse_running(found)
+        store.refuse_running(found)
     sizes = [_size(found) for found in doomed]
     if not args.yes:
         _ask(doomed, sum(sizes))
@@ -42,15 +42,6 @@ def _whole_name(reference: str) -> Run:
     if found.name != os.path.basename(os.path.normpath(reference)):  # noqa: PTH119
         raise UsageError(f"`{reference}` is not a run's whole name", hint=f"rlx rm {found.name}")
     return found
-
-
-def _refuse_running(found: Run) -> None:
-    try:
-        is_running = found.status == "running"
-    except (ValueError, TypeError, AttributeError, LookupError):  # a broken run may well be deleted
-        return
-    if is_running:
-        raise Refused(f"{found.name} is training", hint=f"stop it first: rlx stop {found.name}")
 
 
 def _size(found: Run) -> int:

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlx import tools
+from rlx.hosts.cli import doctor
+
+Cli = Callable[..., Any]
+
+
+def states(answer: Any) -> dict[str, str]:
+    return {check["name"]: check["state"] for check in answer.data["checks"]}
+
+
+def test_a_sound_machine_is_ready(cli: Cli, tmp_path: Path) -> None:
+    answer = cli("doctor", "--json")
+
+    found = states(answer)
+    assert answer.code == 0
+    assert answer.data["is_sound"] is True
+    for name in ("python", "rlx", "core packages", "extra sb3", "cores", "disk", "writable", "drawing an environment"):
+        assert found[name] == "ok", answer.data
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_quick_draws_nothing(cli: Cli) -> None:
+    assert "drawing an environment" not in states(cli("doctor", "--quick", "--json"))
+
+
+def test_every_line_says_a_state_and_what_is_missing_says_what_to_do(cli: Cli) -> None:
+    lines = cli("doctor", "--quick").out.splitlines()
+
+    checks = lines[: lines.index("")]
+    for line, following in zip(checks, [*checks[1:], ""], strict=True):
+        state = line.split()[0]
+        assert state in ("ok", "missing", "broken", "hint:")
+        assert state in ("ok", "hint:") or "hint:" in following
+    assert lines[-1].startswith("ready; project: ")
+
+
+def test_a_missing_core_package_is_broken(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CORE", (*doctor.CORE, "no-such-package"))
+    answer = cli("doctor", "--quick")
+
+    assert answer.code == 1
+    assert "hint: pip install no-such-package" in answer.out
+    assert "not ready" in answer.out
+
+
+def test_missing_extras_and_tools_are_only_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "EXTRAS", {"sb3": ("torch", "no-such-package")})
+    monkeypatch.setattr(tools, "git", lambda *_, **__: None)
+    monkeypatch.setattr(tools, "ffmpeg_program", lambda: None)
+    answer = cli("doctor", "--quick", "--json")
+
+    assert answer.code == 0
+    found = states(answer)
+    assert (found["extra sb3"], found["git"], found["ffmpeg"]) == ("missing", "missing", "missing")
+
+
+@pytest.mark.parametrize(("free", "state", "code"), [(1e12, "ok", 0), (1e9, "missing", 0), (1e6, "broken", 1)])
+def test_a_full_disk_is_broken(cli: Cli, monkeypatch: pytest.MonkeyPatch, free: float, state: str, code: int) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    answer = cli("doctor", "--quick", "--json")
+
+    assert (states(answer)["disk"], answer.code) == (state, code)
+
+
+def test_a_folder_that_takes_no_files_is_broken(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(doctor.tempfile, "TemporaryDirectory", refuse)
+    answer = cli("doctor", "--quick", "--json")
+
+    assert (states(answer)["writable"], answer.code) == ("broken", 1)
+
+
+def test_a_gpu_that_torch_cannot_use_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(doctor, "_version", lambda package: "2.13.0+cpu" if package == "torch" else "1")
+
+    (check,) = [one for one in cli("doctor", "--quick", "--json").data["checks"] if one["name"] == "GPU"]
+
+    assert check["value"] == "2 seen, but torch is the CPU build"
