@@ -6,8 +6,11 @@ Every operation goes from state A to state B and then says so on stdout: what wa
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -83,5 +86,43 @@ def listing(root: Path) -> None:
     acknowledge(",".join(sorted(row["name"] for row in index.summaries(root).rows)))
 
 
+OWN_CALLS = {"write": "write", "fsync": "fsync", "ftruncate": "ftruncate", "rename": "rename", "replace": "rename",
+             "mkdir": "mkdir", "unlink": "unlink", "rmdir": "rmdir"}  # fmt: skip
+
+
+def disturb_from_inside(trace: Path, faults: list[str]) -> None:
+    """Where nobody may trace this process: count Python's own calls and fail the one that was asked for."""
+    genuine = {name: getattr(os, name) for name in OWN_CALLS}
+    log = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    seen = dict.fromkeys(OWN_CALLS.values(), 0)
+
+    def disturbed(name: str, call: str) -> Callable[..., object]:
+        def act(*args: object, **options: object) -> object:
+            seen[call] += 1
+            struck = next(
+                (fault for fault in faults if fault.startswith(f"{call}:") and fault.endswith(f"={seen[call]}")), ""
+            )
+            is_kill = "signal=KILL" in struck
+            genuine["write"](log, f"0 {call}({' (INJECTED)' if struck and not is_kill else ''}\n".encode())
+            if is_kill:
+                genuine["write"](log, b"0 +++ killed by SIGKILL +++\n")
+                os.kill(os.getpid(), signal.SIGKILL)
+            if struck:
+                number = getattr(errno, struck.split("error=")[1].split(":")[0])
+                raise OSError(number, os.strerror(number))
+            return genuine[name](*args, **options)
+
+        return act
+
+    for name, call in OWN_CALLS.items():
+        setattr(os, name, disturbed(name, call))
+    if any(fault.startswith("renameat2") for fault in faults):
+        from rlx import files
+
+        files._exchange = lambda one, other: False
+
+
 if __name__ == "__main__":
+    if "FAULT_TRACE" in os.environ:
+        disturb_from_inside(Path(os.environ["FAULT_TRACE"]), os.environ["FAULTS"].split())
     globals()[sys.argv[1]](Path(sys.argv[2]))
