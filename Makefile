@@ -36,7 +36,16 @@ check: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	@$(PY) docs/generate.py
 
-bench: $(VENV)/dev.stamp
+# the tools rlx is measured against, each on its own: one that cannot be installed is reported as missing
+PEERS := .venv-peers
+$(PEERS)/stamp: bench/peers.txt
+	@echo "installing the peers into $(PEERS) (once, a few minutes) ..."
+	@test -x $(PEERS)/bin/python || python3 -m venv $(PEERS)
+	@for peer in $$(grep -v '^#' bench/peers.txt); do \
+		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $$peer || echo "without $$peer"; done
+	@touch $@
+
+bench: $(VENV)/dev.stamp $(PEERS)/stamp
 	@for script in bench/*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 release-check: check test demo
