@@ -1,0 +1,57 @@
+"""Which code an attempt ran, as one word, and what differs between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlx import files, tools
+from rlx.compare.objections import NO_GIT
+
+HARMLESS = (".md", ".rst", "LICENSE", ".gitignore")
+HARMLESS_FOLDERS = {"configs", "docs"}
+"""Committed files that no training runs; a run's own config is compared by its snapshot."""
+SHOWN = 5
+
+
+class Codes:
+    """The code of attempts in one repository; commits that differ in nothing a training runs are one code."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._names: dict[str, str] = {}
+        self._contents: dict[str, str] = {}
+
+    def name(self, git: Mapping[str, Any] | None) -> str:
+        """Return the name of an attempt's code: its commit (the first seen with these contents) and its diff's hash."""
+        if not git or not git.get("commit"):
+            return NO_GIT
+        commit = str(git["commit"])
+        if commit not in self._contents:
+            self._contents[commit] = self._content(commit)
+        first = self._names.setdefault(self._contents[commit], commit)
+        return first[:12] + (f"+{str(git['diff_sha256'])[:8]}" if git.get("diff_sha256") else "")
+
+    def _content(self, commit: str) -> str:
+        """Return a hash over the files of a commit that matter; the commit itself where it is not to be found."""
+        listing = tools.git("ls-tree", "-r", "--full-tree", commit, folder=self.folder)
+        if listing is None:
+            return commit
+        return files.sha256("\n".join(line for line in listing.splitlines() if _matters(_path(line))).encode())
+
+    def changed(self, before: str, after: str) -> str:
+        """Return the files that differ between two named codes, as far as git still knows them."""
+        commits = [name.partition("+")[0] for name in (before, after)]
+        names = tools.git("diff", "--name-only", *commits, folder=self.folder) if NO_GIT not in commits else None
+        found = [name for name in (names or "").splitlines() if _matters(name)]
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        return ", ".join(found[:SHOWN]) + more
+
+
+def _path(line: str) -> str:
+    return line.partition("\t")[2]
+
+
+def _matters(path: str) -> bool:
+    return not path.endswith(HARMLESS) and not HARMLESS_FOLDERS.intersection(path.split("/")[:-1])

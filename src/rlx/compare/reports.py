@@ -1,0 +1,111 @@
+"""The evaluations a run already has: the scores of its final policies, and what its `best` checkpoints claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlx.errors import EvidenceInvalid, NotFound
+from rlx.files import number
+from rlx.runs.run import Run
+from rlx.runs.status import FAILED
+
+
+@dataclass(frozen=True)
+class Report:
+    """One seed's evaluation of its final policy on report episodes; `figures` are means over its episodes."""
+
+    score: float
+    step: int
+    time: float
+    episodes: int
+    protocol: Mapping[str, Any]
+    random: float | None
+    figures: Mapping[str, float]
+
+
+Reports = dict[str, dict[int, Report]]
+"""Fingerprint → training seed → report."""
+
+
+@dataclass(frozen=True)
+class Curse:
+    """What the `best` checkpoints of a run claimed when they were selected, and what they score on fresh episodes."""
+
+    claimed: float
+    scored: float
+    seeds: int
+
+
+def reports_of(run: Run) -> Reports:
+    """Return the evaluations of a run's final policies on report episodes."""
+    found: Reports = {}
+    for document in run.evaluations():
+        if document.get("purpose") == "report" and document["name"] == f"seed_{document.get('seed')}_latest":
+            found.setdefault(document["fingerprint"], {})[document["seed"]] = _report(document)
+    if not found:
+        _explain_nothing(run)
+    return found
+
+
+def _report(document: Mapping[str, Any]) -> Report:
+    random = document.get("random")
+    names = {"length": "length_mean", "success_rate": "success_rate"}
+    return Report(
+        score=number(document["mean"]),
+        step=document["step"],
+        time=document["time"],
+        episodes=document.get("n") or document["protocol"]["episodes"],
+        protocol=document["protocol"],
+        random=number(random["mean"]) if random else None,
+        figures={name: number(document[key]) for name, key in names.items() if key in document},
+    )
+
+
+def _explain_nothing(run: Run) -> None:
+    failed = [seed for seed in run.seeds if seed.status.state == FAILED]
+    if failed and len(failed) == len(run.seeds):
+        why = f"no seed of {run.name} has a score: all {len(failed)} crashed ({failed[0].status.reason})"
+        raise EvidenceInvalid(why, hint=f"rlx info {run.name} --traceback")
+    raise NotFound(f"{run.name} has no report evaluation of its final policy", hint=f"rlx eval {run.name}")
+
+
+def common_fingerprint(reports: Sequence[Reports]) -> str | None:
+    """Return the protocol all runs share: the one with most seeds, then most episodes, then the newest."""
+    shared = set.intersection(*(set(found) for found in reports))
+
+    def order(fingerprint: str) -> tuple[int, int, float]:
+        every = [found[fingerprint] for found in reports]
+        newest = [report for seeds in every for report in seeds.values()]
+        return sum(map(len, every)), newest[0].protocol["episodes"], max(report.time for report in newest)
+
+    return max(shared, key=order, default=None)
+
+
+def newest(found: Reports) -> Report:
+    """Return the report that was made last."""
+    return max((report for seeds in found.values() for report in seeds.values()), key=lambda report: report.time)
+
+
+def winners_curse(run: Run) -> Curse | None:
+    """Compare what `best` checkpoints claimed with their report evaluation; None where there is none of those.
+
+    The claim is the selecting evaluation, the highest of all that were made: it is high by skill and by luck, and only
+    the skill is there on fresh episodes.
+    """
+    claims: dict[int, float] = {}
+    scores: dict[int, float] = {}
+    for document in run.evaluations():
+        seed = document.get("seed")
+        if not isinstance(seed, int):
+            continue
+        if document.get("purpose") == "selection":
+            claims[seed] = max(claims.get(seed, float("-inf")), number(document["mean"]))
+        elif document.get("purpose") == "report" and document["name"] == f"seed_{seed}_best":
+            scores[seed] = number(document["mean"])
+    both = sorted(claims.keys() & scores.keys())
+    if not both:
+        return None
+    claimed, scored = (sum(of[seed] for seed in both) / len(both) for of in (claims, scores))
+    return Curse(claimed, scored, len(both))

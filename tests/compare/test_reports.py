@@ -1,0 +1,54 @@
+"""The evaluations a run has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rlx.compare.reports import Curse, common_fingerprint, newest, reports_of, winners_curse
+from rlx.runs import store
+from rlx.runs.run import Run
+from tests.evaluate.linear import GOOD, make_run
+
+
+def keep(run: Run, name: str, **fields: Any) -> Run:
+    document = {"purpose": "report", "step": 9, "time": 1.0, "protocol": {"episodes": 20}, **fields}
+    store.save_evaluation(run.path, fields.pop("fingerprint", "aaa"), name, document)
+    return Run(run.path)
+
+
+def test_only_report_evaluations_of_final_policies_count(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", {0: GOOD}, names=())
+    keep(run, "seed_0_best", seed=0, mean=500)
+    keep(run, "seed_0_step_9", seed=0, mean=400, purpose="selection")
+    run = keep(run, "seed_0_latest", seed=0, mean="NaN", n=7, random={"mean": 20.5}, length_mean=30, success_rate=0.5)
+    found = reports_of(run)
+    assert list(found) == ["aaa"]
+    report = found["aaa"][0]
+    assert report.score != report.score
+    assert (report.episodes, report.random, report.figures) == (7, 20.5, {"length": 30.0, "success_rate": 0.5})
+
+
+def test_the_shared_protocol_with_most_seeds_then_episodes_then_the_newest_counts(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", {0: GOOD, 1: GOOD}, names=())
+    for fingerprint, seed, episodes, time in (("old", 0, 20, 1.0), ("new", 0, 20, 2.0), ("long", 0, 50, 1.0)):
+        run = keep(run, f"seed_{seed}_latest", fingerprint=fingerprint, seed=seed, mean=1, time=time,
+                   protocol={"episodes": episodes})  # fmt: skip
+    found = reports_of(run)
+    assert common_fingerprint([found, found]) == "long"
+    del found["long"]
+    assert common_fingerprint([found, found]) == "new"
+    assert common_fingerprint([found, {"else": {}}]) is None
+    assert newest(found).time == 2.0
+    run = keep(run, "seed_1_latest", fingerprint="old", seed=1, mean=1)
+    assert common_fingerprint([reports_of(run)]) == "old"
+
+
+def test_the_claim_of_best_is_its_selecting_evaluation(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", {0: GOOD, 1: GOOD}, names=())
+    for step, mean in ((1, 30), (2, 90), (3, 50)):
+        keep(run, f"seed_0_step_{step}", seed=0, mean=mean, purpose="selection")
+    assert winners_curse(run) is None
+    keep(run, "seed_1_best", seed=1, mean=60)
+    run = keep(run, "seed_0_best", seed=0, mean=70)
+    assert winners_curse(run) == Curse(90.0, 70.0, 1)
