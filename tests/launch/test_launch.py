@@ -47,7 +47,7 @@ def test_a_detached_run_outlives_the_shell_that_started_it(project: Project) -> 
 
 
 def test_a_stopped_run_is_interrupted_and_resumes_to_the_planned_step(project: Project) -> None:
-    config = project.config(algo={"total_timesteps": 60_000}, checkpoint={"save_every": 10_000})
+    config = project.config(algo={"total_timesteps": 20_000}, checkpoint={"save_every": 4000})
     project.rlx("train", config, "--detach", "--seeds", "2")
     run = project.run("tiny_001")
     wait_until(lambda: all(seed.last("rollout/return_mean") for seed in project.run("tiny_001").seeds))
@@ -57,7 +57,7 @@ def test_a_stopped_run_is_interrupted_and_resumes_to_the_planned_step(project: P
     project.rlx("stop", "tiny_001", code=2)
     done = project.rlx("resume", "tiny_001")
     assert "exact" in done.stdout
-    assert [seed.step for seed in project.run("tiny_001").seeds] == [60_032, 60_032]
+    assert [seed.step for seed in project.run("tiny_001").seeds] == [20_096, 20_096]
     assert run.seeds[0].attempts[0]["argv"]
 
 
