@@ -16,6 +16,7 @@ import rlx
 from rlx import files
 from rlx.errors import UsageError
 from rlx.runs import index, store, summary
+from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run
 
 MakeRun = Callable[..., Run]
@@ -63,16 +64,45 @@ def test_newest_run_comes_first(tmp_path: Path, make_run: MakeRun) -> None:
     assert names(tmp_path) == made[::-1]
 
 
-def test_a_settled_run_is_read_once_and_an_unsettled_one_every_time(
-    tmp_path: Path, make_run: MakeRun, reads: list[str]
+@pytest.mark.parametrize("state", ["completed", "failed", "interrupted", "prepared", "lost"])
+def test_a_run_that_only_its_folder_can_change_is_read_once(
+    tmp_path: Path, make_run: MakeRun, reads: list[str], state: str
 ) -> None:
-    settle(make_run("done"))
-    settle(make_run("dead", state="lost"))
-    settle(make_run("new", state="prepared"))
+    settle(make_run(state=state))
+    for _ in range(3):
+        assert [row["status"] for row in index.summaries(tmp_path).rows] == [state]
+
+    assert len(reads) == 1
+
+
+@pytest.mark.parametrize("state", ["running", "lost elsewhere", "broken"])
+def test_a_run_that_may_change_by_itself_is_read_every_time(
+    tmp_path: Path, make_run: MakeRun, reads: list[str], state: str
+) -> None:
+    run = make_run(state="lost" if state == "lost elsewhere" else "running")
+    if state == "lost elsewhere":
+        events = run.path / "seed_0" / "events.jsonl"
+        events.write_bytes(events.read_bytes().replace(b'"place":"', b'"place":"elsewhere '))
+    if state == "broken":
+        (run.path / "metadata.json").write_bytes(b"{")
+    settle(run)
     for _ in range(3):
         names(tmp_path)
 
-    assert sorted(reads) == sorted(["done_001"] + ["dead_001"] * 3 + ["new_001"] * 3)
+    assert len(reads) == 3
+
+
+def test_a_prepared_run_that_starts_by_itself_is_noticed(tmp_path: Path, make_run: MakeRun) -> None:
+    run = settle(make_run(state="prepared"))
+    assert rows(tmp_path)[run.name]["status"] == "prepared"
+
+    live = LiveSeed(run.path / "seed_0", root=tmp_path)
+    assert rows(tmp_path)[run.name]["status"] == "running"
+    settle(run)
+    assert rows(tmp_path)[run.name]["status"] == "running"
+    live.completed(100)
+    live.close()
+    assert rows(tmp_path)[run.name]["status"] == "completed"
 
 
 def test_a_run_that_changed_a_moment_ago_is_not_trusted_yet(
@@ -393,4 +423,6 @@ def test_what_is_stored_equals_what_is_read(tmp_path: Path, make_run: MakeRun) -
     first = rows(tmp_path)
     stored = rows(tmp_path)
 
-    assert first == stored == {run.name: files.decode(files.encode(summary.summarize(run.path)))}
+    described = summary.summarize(run.path)
+    assert described.pop("is_settled") is True
+    assert first == stored == {run.name: files.decode(files.encode(described))}

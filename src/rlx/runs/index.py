@@ -1,9 +1,9 @@
 """The list of all runs, fast: a disposable SQLite cache over the run folders, never the truth.
 
 A run folder's modification time tells whether its row still holds: creating, labelling, adding seeds, evaluating and
-a supervisor's coming and going all change it, and rsync carries it over. What is still moving (prepared, running,
-lost, broken) is read afresh every time and never stored. There is no write-ahead log, so the file works on network
-disks; where it cannot be written at all, the same rows are held in memory.
+a trainer's or supervisor's coming and going all change it, and rsync carries it over. What may change by itself
+(running, lost on another machine, broken) is read afresh every time and never stored. There is no write-ahead log, so
+the file works on network disks; where it cannot be written at all, the same rows are held in memory.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 Watch = Callable[[int, int], None]
 VERSION = 1
-SETTLED = ("completed", "failed", "interrupted")
-STATES = ("prepared", "running", *SETTLED, "lost", "broken")
+STATES = ("prepared", "running", "completed", "failed", "interrupted", "lost", "broken")
 RACY_NANOSECONDS = 2_000_000_000
 BUSY_SECONDS = 2.0
 SORT_KEYS = {
@@ -236,8 +235,8 @@ def _synchronize(
     for number, (name, stamp) in enumerate(unknown):
         if watch:
             watch(number, len(unknown))
-        row = _row(runs / name, stamp)
-        (settled if row[4] in SETTLED and stamp[0] < trusted_before else moving).append(row)
+        row, is_settled = _row(runs / name, stamp)
+        (settled if is_settled and stamp[0] < trusted_before else moving).append(row)
     if stale or settled:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("DELETE FROM run WHERE name = ?", stale)
@@ -252,14 +251,16 @@ def _insert(connection: sqlite3.Connection, table: str, rows: list[Row]) -> None
         connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)  # noqa: S608
 
 
-def _row(path: Path, stamp: tuple[int, int]) -> Row:
+def _row(path: Path, stamp: tuple[int, int]) -> tuple[Row, bool]:
     from rlx import files
     from rlx.runs.summary import is_run_folder, summarize
 
     summary = summarize(path)
+    is_settled = bool(summary.pop("is_settled"))
     score = summary["return"] or {}
-    return (
+    row = (
         summary["name"], *stamp, is_run_folder(path), summary["status"], summary["env"], summary["algo"],
         "\n" + "".join(f"{tag}\n" for tag in summary["tags"]), summary["created"], summary["seeds"], summary["steps"],
         score.get("mean"), score.get("best"), summary["seconds"], files.encode(summary).decode(),
     )  # fmt: skip
+    return row, is_settled

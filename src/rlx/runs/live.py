@@ -35,6 +35,7 @@ class LiveSeed:
         self._heart = threading.Event()
         row = {"schema": 1, "time": time.time(), **provenance(root), **(facts or {})}
         files.append_line(folder / "attempts.jsonl", files.encode(row))
+        self._touch_run()  # before and after: wherever this process dies, the index looks again
         self.event("started", process=process.current().document())
         self._touch_run()
         self._heartbeat = (folder / "heartbeat").open("w+b", buffering=0)

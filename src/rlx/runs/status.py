@@ -11,6 +11,7 @@ PREPARED, RUNNING, COMPLETED = "prepared", "running", "completed"
 FAILED, INTERRUPTED, LOST = "failed", "interrupted", "lost"
 STATES = (PREPARED, RUNNING, COMPLETED, FAILED, INTERRUPTED, LOST)
 ENDED = (COMPLETED, FAILED, INTERRUPTED, LOST)
+HEARTBEAT_STOPPED = "heartbeat stopped"
 HEARTBEAT_SECONDS = 5.0
 STALE_SECONDS = 60.0
 
@@ -43,7 +44,7 @@ def seed_status(events: Iterable[dict[str, Any]], *, is_alive: bool | None, hear
         return SeedStatus(str(last["event"]), str(last.get("reason", "")), attempt)
     if is_alive is None:
         is_alive = heartbeat_age is not None and heartbeat_age < STALE_SECONDS
-        return SeedStatus(RUNNING, "", attempt) if is_alive else SeedStatus(LOST, "heartbeat stopped", attempt)
+        return SeedStatus(RUNNING, "", attempt) if is_alive else SeedStatus(LOST, HEARTBEAT_STOPPED, attempt)
     return SeedStatus(RUNNING, "", attempt) if is_alive else SeedStatus(LOST, "process is gone", attempt)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from rlx import files
 from rlx.runs.run import METADATA, SNAPSHOT, Run, Seed
-from rlx.runs.status import ENDED, LOST, RUNNING, tally
+from rlx.runs.status import ENDED, HEARTBEAT_STOPPED, LOST, RUNNING, tally
 
 BROKEN = "broken"
 ROLLOUT_RETURN = "rollout/return_mean"
@@ -33,7 +33,11 @@ def is_run_folder(path: Path) -> bool:
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """Describe a run; `steps`, `planned_steps` are a seed's (mean over seeds), `seconds` the longest seed's."""
+    """Describe a run.
+
+    `steps` and `planned_steps` are a seed's (mean over seeds), `seconds` the longest seed's; `is_settled` says that
+    nothing but a change in the folder can change this: no process lives, none may come back to life elsewhere.
+    """
     identity = run.metadata
     if not identity:
         raise ValueError(f"{METADATA} holds no run")
@@ -56,6 +60,7 @@ def summary(run: Run) -> dict[str, Any]:
         "created": float(identity.get("created") or 0.0),
         "seconds": round(max((seed["seconds"] for seed in seeds), default=0.0), 1),
         "group_hash": str(identity.get("group_hash") or ""),
+        "is_settled": run.status != RUNNING and all(seed["reason"] != HEARTBEAT_STOPPED for seed in seeds),
     }
 
 
@@ -68,7 +73,7 @@ def _broken(path: Path, *, reason: str) -> dict[str, Any]:
     return {
         "name": name, "status": BROKEN, "reason": reason, "env": "", "algo": "", "backend": "", "seeds": 0,
         "tally": "", "steps": 0, "planned_steps": 0, "return": None, "tags": [], "note": "", "created": created,
-        "seconds": 0.0, "group_hash": "",
+        "seconds": 0.0, "group_hash": "", "is_settled": False,
     }  # fmt: skip
 
 

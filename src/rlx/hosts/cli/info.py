@@ -27,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     found = find(args.run, root=project.root())
     summary = summarize(found.path)
+    del summary["is_settled"]
     if summary["status"] == BROKEN:
         raise EvidenceInvalid(f"{found.name} cannot be read: {summary['reason']}",
                               hint=f"restore it from a copy, or delete it: rlx rm {found.name}")  # fmt: skip
