@@ -157,26 +157,3 @@ def test_lists_the_project_around_from_a_folder_inside(
     monkeypatch.chdir(tmp_path / "envs" / "deep")
 
     assert "cartpole_001" in cli("ls").out
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "–"), (0, "0"), (0.123456, "0.1235"), (475.25, "475.2"), (-1234.5, "-1,234"), (123456.7, "123,457"),
-        (1e12, "1e+12"), ("NaN", "nan"), ("-Infinity", "-inf"), (1e-9, "1e-09"),
-    ],
-)  # fmt: skip
-def test_figures_read_well(value: float | str | None, text: str) -> None:
-    assert words.figure(value) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0s"), (59.4, "59s"), (61, "1m 01s"), (3599.6, "1h 00m"), (90000, "1d 1h")]
-)
-def test_durations_read_well(seconds: float, text: str) -> None:
-    assert words.duration(seconds) == text
-
-
-@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2.5e9, "2.5 GB")])
-def test_sizes_read_well(count: float, text: str) -> None:
-    assert words.size(count) == text

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
@@ -11,9 +10,8 @@ from typing import Any
 import pytest
 
 from rlx.errors import NotFound
-from rlx.hosts.cli import ls, main, output
+from rlx.hosts.cli import ls, main
 from rlx.hosts.cli.commands import COMMANDS
-from rlx.hosts.cli.main import parser_of
 
 Cli = Callable[..., Any]
 
@@ -141,30 +139,6 @@ def test_a_project_folder_whose_name_is_not_utf8_works(tmp_path: Path) -> None:
         assert b"bug" not in done.stderr
 
 
-def test_colour_is_only_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    assert output.has_colour(Terminal())
-    assert not output.has_colour(io.StringIO())
-    monkeypatch.setenv("TERM", "dumb")
-    assert not output.has_colour(Terminal())
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not output.has_colour(Terminal())
-
-
-def test_tables_cut_nothing() -> None:
-    long = "a_very_long_name_" * 20
-    text = output.table(["name", "n"], [[long, "1"], ["b", "12"]], right=(1,))
-
-    assert long in text
-    assert text.splitlines()[2].endswith("12")
-
-
 def test_data_asks_for_its_exit_code(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ls, "run", lambda _args: {"runs": [], "total": 0, "next": None, "exit_code": 6})
     answer = cli("ls", "--json")
@@ -172,7 +146,3 @@ def test_data_asks_for_its_exit_code(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     assert answer.code == 6
     assert answer.data == {"schema": 1, "runs": [], "total": 0, "next": None}
     assert main.exit_code(None) == 0
-
-
-def test_parsers_are_built_without_reading_a_terminal() -> None:
-    assert parser_of("ls").parse_args(["cart", "--env", "x"]).pattern == "cart"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 from PIL import Image
 
 from rlx import files
-from rlx.hosts.cli import words
 from rlx.runs.run import Run
 
 Cli = Callable[..., Any]
@@ -150,18 +148,3 @@ def test_nine_runs_are_told_apart_by_colour_or_line(cli: Cli, make_run: MakeRun)
     text = Path("nine.svg").read_text()
     assert all(colour.lower() in text for colour in COLOURS)
     assert len(COLOURS) * len(STYLES) >= 32
-
-
-def test_sparklines_show_shape_and_gaps() -> None:
-    assert words.sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
-    assert words.sparkline([5.0, 5.0]) == "▁▁"
-    assert words.sparkline([0.0, float("nan"), 1.0]) == "▁ █"
-    assert words.sparkline([]) == ""
-    assert words.sparkline([float("inf")]) == ""
-    assert len(words.sparkline(list(range(1000)), width=40)) == 40
-
-
-def test_sparklines_are_ascii_where_the_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-
-    assert words.sparkline([0.0, 1.0]) == "_#"

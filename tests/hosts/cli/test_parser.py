@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from rlx.errors import UsageError
+from rlx.hosts.cli.main import parser_of
+from rlx.hosts.cli.parser import Parser, leaves
+
+
+def test_a_mistake_is_our_error_with_the_way_to_help() -> None:
+    with pytest.raises(UsageError, match="invalid choice") as error:
+        parser_of("completion").parse_args(["powershell"])
+
+    assert error.value.hint == "rlx completion --help"
+
+
+def test_the_leaves_are_the_parsers_that_end_a_command_line() -> None:
+    parser = Parser(prog="rlx config")
+    assert leaves(parser) == [parser]
+
+    actions = parser.add_subparsers()
+    children = [actions.add_parser("show"), actions.add_parser("check")]
+    assert leaves(parser) == children
+    assert all(isinstance(child, Parser) for child in children)
+
+
+def test_parsing_does_not_import_shutil() -> None:
+    code = "import sys; from rlx.hosts.cli.main import parser_of; parser_of('ls'); print('shutil' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from rlx.hosts.cli import words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"), (0, "0"), (0.123456, "0.1235"), (475.25, "475.2"), (-1234.5, "-1,234"), (123456.7, "123,457"),
+        (1e12, "1e+12"), ("NaN", "nan"), ("-Infinity", "-inf"), (1e-9, "1e-09"),
+    ],
+)  # fmt: skip
+def test_figures_read_well(value: float | str | None, text: str) -> None:
+    assert words.figure(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0s"), (59.4, "59s"), (61, "1m 01s"), (3599.6, "1h 00m"), (90000, "1d 1h")]
+)
+def test_durations_read_well(seconds: float, text: str) -> None:
+    assert words.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2.5e9, "2.5 GB")])
+def test_sizes_read_well(count: float, text: str) -> None:
+    assert words.size(count) == text
+
+
+def test_sparklines_show_shape_and_gaps() -> None:
+    assert words.sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert words.sparkline([5.0, 5.0]) == "▁▁"
+    assert words.sparkline([0.0, float("nan"), 1.0]) == "▁ █"
+    assert words.sparkline([]) == ""
+    assert words.sparkline([float("inf")]) == ""
+    assert len(words.sparkline(list(range(1000)), width=40)) == 40
+
+
+def test_sparklines_are_ascii_where_the_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+
+    assert words.sparkline([0.0, 1.0]) == "_#"
