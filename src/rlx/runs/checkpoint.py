@@ -174,10 +174,14 @@ def newest(folder: Path) -> Checkpoint | None:
 def prune(folder: Path, *, keep: int) -> None:
     """Remove all but the `keep` newest `step_N` checkpoints."""
     steps = [name for name in names(folder) if STEP.fullmatch(name)]
-    for name in steps[: max(0, len(steps) - keep)]:
-        doomed = folder / f".{name}.{os.getpid()}.tmp"
-        os.rename(folder / name, doomed)  # gone at once for readers, whatever happens to the removal
-        shutil.rmtree(doomed, ignore_errors=True)
+    doomed = steps[: max(0, len(steps) - keep)]
+    if not doomed:
+        return
+    with files.locked(folder / "write"):
+        for name in doomed:
+            aside = folder / f".{name}.{os.getpid()}.tmp"
+            os.rename(folder / name, aside)  # gone at once for readers, whatever happens to the removal
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 # Writing

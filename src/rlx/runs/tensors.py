@@ -77,7 +77,7 @@ def _raw(array: np.ndarray[Any, Any]) -> memoryview:
     import numpy as np
 
     flat = np.asarray(array, order="C").reshape(-1)  # a view where the array is contiguous
-    return memoryview(flat.view(np.uint8))
+    return flat.view(np.uint8).data
 
 
 def parse(content: bytes | bytearray) -> Arrays:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rlx.errors import MissingExtra
+
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment, Problem
     from rlx.envs.make import EnvFacts
@@ -28,12 +30,22 @@ class Sb3Trainer:
 
     def train(self, session: Session) -> None:
         """Train from the session's checkpoint, or from nothing, until it is complete or the session says stop."""
+        _require_packages("training with sb3")
         from rlx.train.backends import sb3_loop
 
         sb3_loop.train(session)
 
     def load(self, checkpoint: Checkpoint) -> Policy:
         """Rebuild the policy from config, spaces and weights; the only code run is the project's own policy class."""
+        _require_packages("a policy trained with sb3")
         from rlx.train.backends import sb3_policy
 
         return sb3_policy.load(checkpoint)
+
+
+def _require_packages(why: str) -> None:
+    from rlx.train.backends.sb3_check import missing_package
+
+    missing = missing_package()
+    if missing:
+        raise MissingExtra(missing, extra="sb3", why=why)

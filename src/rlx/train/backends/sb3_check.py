@@ -12,7 +12,7 @@ from gymnasium import spaces
 from rlx.config.schema import ALGORITHMS, Experiment, Problem, Trpo
 from rlx.envs.make import EnvFacts
 
-CONTRIB = ("tqc", "qrdqn", "trpo", "ars", "recurrent_ppo", "maskable_ppo")
+PACKAGES = ("torch", "stable_baselines3", "sb3_contrib")
 DISCRETE = (spaces.Discrete,)
 CONTINUOUS = (spaces.Box,)
 COUNTABLE = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
@@ -48,13 +48,16 @@ def problems(experiment: Experiment, facts: EnvFacts) -> list[Problem]:
     ]
 
 
+def missing_package() -> str | None:
+    """Return the first package that is needed and not installed."""
+    return next((package for package in PACKAGES if util.find_spec(package) is None), None)
+
+
 def _packages(experiment: Experiment) -> Iterator[Problem]:
-    name = experiment.algo.name
-    needed = ["torch", "stable_baselines3", *(["sb3_contrib"] if name in CONTRIB else [])]
-    for package in needed:
-        if util.find_spec(package) is None:
-            yield Problem("algo.name", f"`{name}` needs `{package}`, which is not installed", "pip install 'rlx[sb3]'")
-            return
+    missing = missing_package()
+    if missing:
+        message = f"`{experiment.algo.name}` needs `{missing}`, which is not installed"
+        yield Problem("algo.name", message, "pip install 'rlx[sb3]'")
 
 
 def _device(experiment: Experiment) -> Iterator[Problem]:
