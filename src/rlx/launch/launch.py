@@ -37,7 +37,7 @@ def check(experiment: Experiment, *, root: Path) -> list[Problem]:
     problems += trainer.check(experiment, inspect(experiment.env, root=root))
     errors = [problem for problem in problems if problem.is_error]
     if errors:
-        raise ConfigError(errors[0].message, hint=errors[0].hint)
+        raise ConfigError("\n  also ".join(error.message for error in errors), hint=errors[0].hint)
     return problems
 
 
