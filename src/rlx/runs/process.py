@@ -6,7 +6,6 @@ What is not covered: a process on another host is only known by its heartbeat.
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -55,7 +54,7 @@ def is_alive(process: Process) -> bool | None:
 @lru_cache(maxsize=1)
 def place() -> str:
     """Return host, boot id and pid namespace: two equal places see the same pids."""
-    return f"{socket.gethostname()} {boot_id()} {_pid_namespace()}"
+    return f"{os.uname().nodename} {boot_id()} {_pid_namespace()}"
 
 
 @lru_cache(maxsize=1)
