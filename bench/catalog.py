@@ -66,10 +66,17 @@ def row(name: str, run: Run) -> str:
     versions = run.seeds[0].attempts[-1]["versions"]
     packages = ", ".join(f"{package} {versions[package]}" for package in ("gymnasium", "stable-baselines3", "torch"))
     cells = [
-        name, run.metadata["algorithm"], f"{run.planned_steps:,}", f"{cpu:.0f}", f"{claim:g}", f"{reached}/{len(found)}",
-        f"{sum(found.values()) / len(found):.4g}", f"{min(found.values()):.4g}",
-        time.strftime("%Y-%m-%d", time.gmtime(run.metadata["created"])), packages,
-    ]  # fmt: skip
+        name,
+        run.metadata["algorithm"],
+        f"{run.planned_steps:,}",
+        f"{cpu:.0f}",
+        f"{claim:g}",
+        f"{reached}/{len(found)}",
+        f"{sum(found.values()) / len(found):.4g}",
+        f"{min(found.values()):.4g}",
+        time.strftime("%Y-%m-%d", time.gmtime(run.metadata["created"])),
+        packages,
+    ]
     return "| " + " | ".join(cells) + " |"
 
 

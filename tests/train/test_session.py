@@ -69,9 +69,7 @@ def test_a_whole_training_logs_evaluates_saves_and_reports(live: LiveSeed) -> No
 
 def test_best_is_the_first_of_equals_and_a_worse_policy_does_not_replace_it(live: LiveSeed) -> None:
     session = Session(experiment(), live)
-    assert session.after_update(
-        50, {}, policy=LinearPolicy(np.array(GOOD)), snapshot=lambda: bundle(50)
-    )
+    assert session.after_update(50, {}, policy=LinearPolicy(np.array(GOOD)), snapshot=lambda: bundle(50))
     drive(session, range(60, 200, 10), weights=POOR)
     session.close()
     assert checkpoint.read(session.folder / "best").step == 50
