@@ -1,9 +1,10 @@
 """Real return shapes for bench/verdict.py: CartPole trainings by rlx, resumable, written to bench/pools.json.
 
-    nice -n 15 python bench/pools.py [--seeds 40]
+    nice -n 15 python bench/pools.py [--seeds 40] [--again]
 
-Trains in bench/.pools (not committed): a config that learns late on some seeds (`base`) and one with twice the epochs
-(`epochs`), 4,096 steps each, about 6 CPU seconds a seed. The scores are the report evaluations of the final policies.
+Does nothing where the file has that many seeds, unless told to make it again. Trains in bench/.pools (not committed): a
+config that learns late on some seeds (`base`) and one with twice the epochs (`epochs`), 4,096 steps each, about 6 CPU
+seconds a seed. The scores are the report evaluations of the final policies.
 """
 
 from __future__ import annotations
@@ -67,10 +68,20 @@ def pool(run: Run) -> dict[str, object]:
     }
 
 
+def known() -> dict[str, dict[str, dict[str, float]]]:
+    """Return the pools the file has; an empty one for each that it lacks."""
+    found = files.read_json(FILE)["pools"] if FILE.is_file() else {}
+    return {name: found.get(name, {"scores": {}}) for name in POOLS}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--again", action="store_true")
     args = parser.parse_args()
+    if not args.again and all(len(one["scores"]) >= args.seeds for one in known().values()):
+        print(f"{FILE.name} has {args.seeds} seeds of each pool")
+        return
     WORK.mkdir(exist_ok=True)
     (WORK / "rlx.toml").touch()
     (WORK / "config.yaml").write_text(CONFIG, encoding="utf-8")

@@ -11,12 +11,12 @@ The plan, in candidate seeds (deciding looks need as many on the baseline's side
 |---|---|---|---|
 | 3 | never | never | .50 |
 | 6 | never | never | .25 |
-| 10 | .034 | .004 | .20 |
-| 16 | .001 | .0015 | .06 |
-| 24 | .008 | .0015 | – |
+| 10 | .033 | .006 | .20 |
+| 16 | .001 | .002 | .06 |
+| 24 | .006 | .002 | – |
 
 The six levels add up to .05, so `better` and `worse` together err at most 5 % for every shape of returns and every
-dependence between looks; simulated it is 4.5 %. Futility is advice: nobody's error grows by going on. Nothing is
+dependence between looks; simulated it is 4.4 %. Futility is advice: nobody's error grows by going on. Nothing is
 decided on fewer than ten seeds, because accepting at 3–5 passes candidates that fail on a quarter of their seeds 4
 times in 10. Most of the error is spent at ten so that ten seeds find a shift of 1.5 sd 9 times in 10; what is left goes
 to 24, because a candidate that fails on a quarter of its seeds is lucky more often at 16. Harm gets the smaller share:
@@ -25,11 +25,11 @@ a missed improvement costs more than harm that is called inconclusive.
 
 | shift in sd | better by look 10 | by 24 | by 24 if futility stops | seeds spent then |
 |---|---|---|---|---|
-| 0 | .035 | .039 (worse .006) | .037 | 6.4 |
-| .7 | .37 | .57 | .49 | 11.9 |
-| 1 | .61 | .86 | .77 | 12.2 |
-| 1.5 | .91 | .997 | .98 | 10.7 |
-| 0, fails on 25 % of seeds | .079 | .095 | .079 | 5.9 |
+| 0 | .033 | .036 (worse .008) | .035 | 6.4 |
+| .7 | .37 | .54 | .47 | 11.9 |
+| 1 | .61 | .84 | .76 | 12.3 |
+| 1.5 | .91 | .995 | .975 | 10.8 |
+| 0, fails on 25 % of seeds | .079 | .094 | .080 | 6.0 |
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ PLAN = Plan(
     stages=(
         Stage(3, futile=0.50),
         Stage(6, futile=0.25),
-        Stage(10, better=0.034, worse=0.004, futile=0.20),
-        Stage(16, better=0.001, worse=0.0015, futile=0.06),
-        Stage(24, better=0.008, worse=0.0015),
+        Stage(10, better=0.033, worse=0.006, futile=0.20),
+        Stage(16, better=0.001, worse=0.002, futile=0.06),
+        Stage(24, better=0.006, worse=0.002),
     ),
     pool=10,
 )
