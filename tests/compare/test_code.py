@@ -30,9 +30,10 @@ def test_commits_that_touch_no_code_are_the_same_code(repository: Path) -> None:
     first = commit(repository, "env.py", "a")
     pages = commit(repository, "README.md", "about")
     config = commit(repository, "project/configs/a.yaml", "seed: 1")
+    tests = commit(repository, "tests/test_env.py", "assert True")
     code = commit(repository, "project/reward.py", "b")
     codes = Codes(repository / "project")
-    assert codes.name(first) == codes.name(pages) == codes.name(config) == first["commit"][:12]
+    assert codes.name(first) == codes.name(pages) == codes.name(config) == codes.name(tests) == first["commit"][:12]
     assert codes.name(code) == code["commit"][:12]
     assert codes.changed(codes.name(first), codes.name(code)) == "project/reward.py"
 

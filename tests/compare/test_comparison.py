@@ -80,7 +80,7 @@ def test_ten_clearly_better_seeds_are_better(tmp_path: Path) -> None:
     candidate = only(comparison)
     assert candidate.verdict.verdict == "better"
     assert [(change.key, change.after) for change in candidate.changes] == [("algo.learning_rate", 0.001)]
-    assert candidate.commands == ()
+    assert candidate.commands == ("rlx plot base_001 new_001",)
     assert not comparison.is_invalid
     assert comparison.document()["runs"][0]["n"] == 10
 
@@ -136,11 +136,11 @@ def test_different_step_counts_are_invalid_and_a_rounded_rollout_is_not(tmp_path
     assert only(compare([base, rounded])).verdict.verdict == "better"
 
 
-def test_a_seed_evaluated_before_its_end_is_invalid_and_resume_is_the_way_on(tmp_path: Path) -> None:
+def test_a_seed_evaluated_before_its_end_is_invalid_and_evaluating_it_again_is_the_way_on(tmp_path: Path) -> None:
     base, new = run_with(tmp_path, "a", pool(300)), run_with(tmp_path, "b", pool(400), step=500)
     candidate = only(compare([base, new]))
     assert "seed 0 of b_001 was evaluated at 500 of 1,024 steps" in candidate.verdict.reason
-    assert candidate.commands == ("rlx resume b_001",)
+    assert candidate.commands == ("rlx eval b_001",)
 
 
 def test_a_run_without_any_evaluation_says_which_command_makes_one(tmp_path: Path) -> None:
@@ -279,6 +279,7 @@ def test_different_code_is_shown_and_mixed_code_is_invalid(tmp_path: Path) -> No
     assert two.notes[0].endswith(": two.py")
     mixed = only(compare([more(base, {10: 300.0}), new]))
     assert mixed.verdict.reason.startswith("the attempts of a_001 ran different code: ")
+    assert mixed.commands == ("rlx train runs/a_001/config_snapshot.yaml",)
 
 
 # Looking again

@@ -46,7 +46,7 @@ def test_budgets_that_differ_beyond_a_rollout_are_refused() -> None:
 
 def test_a_seed_evaluated_before_its_end_is_refused() -> None:
     (one, *_) = objections(side("a"), changed(step=970))
-    assert (one.reason, one.command) == ("seed 0 of b was evaluated at 970 of 1,000 steps", "rlx resume b")
+    assert (one.reason, one.command) == ("seed 0 of b was evaluated at 970 of 1,000 steps", "rlx eval b")
 
 
 def test_attempts_with_different_code_or_versions_in_one_run_are_refused() -> None:

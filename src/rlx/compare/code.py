@@ -9,8 +9,8 @@ from typing import Any
 from rlx import files, tools
 from rlx.compare.objections import NO_GIT
 
-HARMLESS = (".md", ".rst", "LICENSE", ".gitignore")
-HARMLESS_FOLDERS = {"configs", "docs"}
+HARMLESS = (".md", ".rst", ".ipynb", "LICENSE", ".gitignore")
+HARMLESS_FOLDERS = {"configs", "docs", "tests"}
 """Committed files that no training runs; a run's own config is compared by its snapshot."""
 SHOWN = 5
 

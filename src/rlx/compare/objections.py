@@ -54,15 +54,16 @@ def _unfinished(side: Side) -> Iterator[Objection]:
     for one in side.having("scored"):
         if one.step < side.planned_steps:
             reached = f"{one.step:,} of {side.planned_steps:,} steps"
-            yield Objection(f"seed {one.seed} of {side.name} was evaluated at {reached}", f"rlx resume {side.name}")
+            yield Objection(f"seed {one.seed} of {side.name} was evaluated at {reached}", side.evaluate)
 
 
 def _mixed_attempts(side: Side) -> Iterator[Objection]:
+    again = f"rlx train runs/{side.name}/config_snapshot.yaml"
     if len(side.codes) > 1:
-        yield Objection(f"the attempts of {side.name} ran different code: {', '.join(side.codes)}")
+        yield Objection(f"the attempts of {side.name} ran different code: {', '.join(side.codes)}", again)
     for before, after in zip(side.versions, side.versions[1:], strict=False):
         changed = ", ".join(f"{one.key} {one.before} → {one.after}" for one in diff(before, after))
-        yield Objection(f"the attempts of {side.name} ran under different versions: {changed}")
+        yield Objection(f"the attempts of {side.name} ran under different versions: {changed}", again)
 
 
 def _counted_twice(side: Side) -> Iterator[Objection]:
@@ -127,7 +128,8 @@ def _versions(base: Side, new: Side) -> Iterator[Objection]:
     changed = diff(base.versions[-1], new.versions[-1])
     if changed and (trained_changes(base, new) or base.codes != new.codes):
         spelled = ", ".join(f"{one.key} {one.before} → {one.after}" for one in changed)
-        yield Objection(f"versions differ beside the change itself: {spelled}")
+        again = f"rlx train runs/{base.name}/config_snapshot.yaml"
+        yield Objection(f"versions differ beside the change itself: {spelled}", again)
 
 
 def _unchanged(base: Side, new: Side) -> Iterator[Objection]:

@@ -124,6 +124,7 @@ class Pair:
             for side in (self.base, self.new):
                 found += [one.mend(side.name, evaluate=side.evaluate) for one in side.having("pending")]
             found += [] if verdict.is_futile or verdict.next_look is None else self._train_commands(verdict.next_look)
+            found += [] if found else [f"rlx plot {self.base.name} {self.new.name}"]
         return [command for command in dict.fromkeys(found) if command]
 
     def _train_commands(self, wanted: int) -> list[str]:

@@ -129,7 +129,9 @@ class Side:
             "n": scores.size,
             **figures,
             "steps": self.steps,
-            "seeds": {str(one.seed): one.score for one in self.having("scored")},
+            "seeds": {
+                str(seed): score for seed, score in sorted((one.seed, one.score) for one in self.having("scored"))
+            },
             "crashed": [one.seed for one in self.having("crashed")],
             "pending": {str(one.seed): one.state for one in self.having("pending")},
         }
