@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rlx.runs.provenance import git_state, provenance
+from rlx.runs.provenance import code_hash, git_state, provenance, save_diff
 
 
 @pytest.fixture
@@ -39,6 +39,26 @@ def test_a_change_and_a_new_file_are_seen(repository: Path) -> None:
     assert state["is_dirty"]
     assert state["diff_sha256"]
     assert state["untracked"] == ["reward.py"]
+
+
+def test_the_code_hash_sees_untracked_code_and_nothing_that_a_run_writes(tmp_path: Path) -> None:
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / "mine.py").write_text("a = 1\n")
+    before = code_hash(tmp_path)
+    (tmp_path / "runs" / "x_001").mkdir(parents=True)
+    (tmp_path / "runs" / "x_001" / "copy.py").write_text("")
+    (tmp_path / "notes.md").write_text("")
+    assert code_hash(tmp_path) == before
+    (tmp_path / "envs" / "mine.py").write_text("a = 2\n")
+    assert code_hash(tmp_path) != before
+
+
+def test_the_uncommitted_diff_is_kept_once(repository: Path) -> None:
+    (repository / "train.py").write_text("print(2)\n")
+    for _ in range(2):
+        save_diff(repository, repository / "runs" / "logs")
+    (kept,) = (repository / "runs" / "logs").iterdir()
+    assert "+print(2)" in kept.read_text()
 
 
 def test_outside_a_repository_there_is_no_git_state(tmp_path: Path) -> None:

@@ -130,9 +130,9 @@ def test_a_resume_with_other_code_or_versions_is_not_called_exact(live: LiveSeed
     session.interrupt(lambda: bundle(30))
     session.close()
     saved = checkpoint.read(session.folder / "latest")
-    same = [{"git": {"commit": "a", "diff_sha256": None}}] * 2
+    same = [{"code_sha256": "a"}] * 2
     assert resume_label(saved, attempts=same) == ("exact", "")
-    edited = [{"git": {"commit": "a", "diff_sha256": None}}, {"git": {"commit": "a", "diff_sha256": "b"}}]
+    edited = [{"code_sha256": "a"}, {"code_sha256": "b"}]
     label, missing = resume_label(saved, attempts=edited)
     assert label == "warm"
     assert "code" in missing

@@ -135,6 +135,7 @@ def stop(run: Run, *, grace_seconds: float = STOP_SECONDS) -> Run:
     """Ask the supervisor to end: seeds save `latest`; what does not end in time is killed with its whole group."""
     supervisor = run.supervisor
     if supervisor is None or not process.is_alive(supervisor):
+        _kill_groups(_living_workers(run))
         return Run(run.path)
     with contextlib.suppress(ProcessLookupError):
         os.kill(supervisor.pid, signal.SIGTERM)
@@ -142,20 +143,21 @@ def stop(run: Run, *, grace_seconds: float = STOP_SECONDS) -> Run:
     while process.is_alive(supervisor) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
     if process.is_alive(supervisor):
-        _kill_everything(run, supervisor)
+        _kill_groups([supervisor, *_living_workers(run)])
     return Run(run.path)
 
 
-def _kill_everything(run: Run, supervisor: process.Process) -> None:
-    groups = [supervisor.pid]
-    for seed in run.seeds:
-        started = [event for event in seed.events if event.get("event") == "started"]
-        worker = process.from_document(started[-1].get("process")) if started else None
-        if worker and process.is_alive(worker):
-            groups.append(worker.pid)
-    for group in groups:
+def _living_workers(run: Run) -> list[process.Process]:
+    """Return the seeds' processes that are alive on this machine."""
+    started = [event for seed in run.seeds for event in seed.events if event.get("event") == "started"]
+    workers = [process.from_document(event.get("process")) for event in started]
+    return [worker for worker in workers if worker and process.is_alive(worker)]
+
+
+def _kill_groups(leaders: list[process.Process]) -> None:
+    for leader in leaders:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+            os.killpg(leader.pid, signal.SIGKILL)
 
 
 def wait(run: Run, *, timeout_seconds: float | None = None) -> Run:

@@ -15,7 +15,6 @@ from rlx.errors import Refused, RlxError
 from rlx.runs.run import Run
 
 PARENT_CHECK_SECONDS = 1.0
-ORPHAN_GRACE_SECONDS = 15.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -53,17 +52,17 @@ def _die_with_supervisor(run: Run) -> None:
     supervisor = run.supervisor
     if supervisor is None or supervisor.pid != os.getppid():
         raise Refused(f"no launch of {run.name} asked for this worker", hint=f"rlx resume {run.name}")
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    threading.Thread(target=_watch_parent, args=(supervisor.pid,), daemon=True, name="orphan watch").start()
+    if sys.platform == "linux":  # SIGKILL: a worker that holds the interpreter lock could not act on less
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    else:
+        threading.Thread(target=_watch_parent, args=(supervisor.pid,), daemon=True, name="orphan watch").start()
+    if os.getppid() != supervisor.pid:
+        raise Refused(f"the supervisor of {run.name} is gone", hint=f"rlx resume {run.name}")
 
 
 def _watch_parent(supervisor: int) -> None:
-    """After the supervisor's death: ask for a clean end, then end the whole group."""
     while os.getppid() == supervisor:
         time.sleep(PARENT_CHECK_SECONDS)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(ORPHAN_GRACE_SECONDS)
     os.killpg(os.getpid(), signal.SIGKILL)
 
 

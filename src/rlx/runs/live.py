@@ -15,7 +15,7 @@ from rlx import files
 from rlx.errors import Refused, RlxError
 from rlx.runs import process
 from rlx.runs.metrics import MetricsWriter
-from rlx.runs.provenance import provenance
+from rlx.runs.provenance import provenance, save_diff
 from rlx.runs.status import COMPLETED, FAILED, HEARTBEAT_SECONDS, INTERRUPTED
 
 TRACEBACK_LINES = 30
@@ -35,6 +35,7 @@ class LiveSeed:
         self._heart = threading.Event()
         row = {"schema": 1, "time": time.time(), **provenance(root), **(facts or {})}
         files.append_line(folder / "attempts.jsonl", files.encode(row))
+        save_diff(root, folder.parent / "logs")
         self._touch_run()  # before and after: wherever this process dies, the index looks again
         self.event("started", process=process.current().document())
         self._touch_run()

@@ -21,12 +21,16 @@ from rlx.runs import process
 PACKAGES = ("numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "mujoco", "box2d", "safetensors")
 VARIABLES = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "MUJOCO_GL", "PYTHONHASHSEED")
 MAX_UNTRACKED = 200
+CODE = (".py", ".pyx", ".so", ".c", ".cpp", ".xml", ".mjcf", ".urdf", ".sdf")
+NOT_CODE = ("runs", "node_modules", "site-packages", "__pycache__")
+MAX_FILES = 20_000
 
 
 def provenance(root: Path, *, argv: list[str] | None = None) -> dict[str, Any]:
     """Describe the code, versions and machine of an attempt that starts now."""
     return {
         "git": git_state(root),
+        "code_sha256": code_hash(root),
         "argv": argv if argv is not None else sys.argv,
         "versions": versions(),
         "host": socket.gethostname(),
@@ -52,6 +56,32 @@ def git_state(root: Path) -> dict[str, Any] | None:
         "untracked": untracked[:MAX_UNTRACKED],
         "untracked_total": len(untracked),
     }
+
+
+def code_hash(root: Path) -> str | None:
+    """Return one hash over the project's code and model files, tracked by git or not; None where they are too many."""
+    found: list[Path] = []
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name not in NOT_CODE and not _is_venv(here / name)
+        )
+        found += [here / name for name in sorted(names) if name.endswith(CODE)]
+        if len(found) > MAX_FILES:
+            return None
+    lines = [f"{path.relative_to(root)} {_digest(path)}" for path in found]
+    return files.sha256("\n".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def _is_venv(folder: Path) -> bool:
+    return (folder / "pyvenv.cfg").exists()
+
+
+def _digest(path: Path) -> str:
+    try:
+        return files.sha256(path.read_bytes())
+    except OSError:
+        return "unreadable"
 
 
 def save_diff(root: Path, folder: Path) -> None:

@@ -190,7 +190,7 @@ def read_labels(path: Path) -> dict[str, Any]:
 
 def _seed_number(folder: Path) -> int | None:
     digits = folder.name.removeprefix("seed_")
-    return int(digits) if digits.isdigit() else None
+    return int(digits) if digits.isascii() and digits.isdigit() else None
 
 
 def open(reference: str) -> Run:

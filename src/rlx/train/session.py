@@ -165,14 +165,16 @@ def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]]) -> t
     was, now = checkpoint.manifest.get("versions", {}), versions()
     changed = [f"{name} {was[name]} → {now.get(name)}" for name in was if was[name] != now.get(name)]
     if len(attempts) > 1:
-        changed += _code_changes(attempts[-2].get("git"), attempts[-1].get("git"))
+        changed += _code_changes(attempts[-2], attempts[-1])
     return ("warm", "changed since: " + ", ".join(changed)) if changed else ("exact", "")
 
 
-def _code_changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
-    before, after = before or {}, after or {}
-    keys = ("commit", "diff_sha256")
-    return [f"code ({key})" for key in keys if before.get(key) != after.get(key)]
+def _code_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Say whether the project's code is another; where it could not be hashed, that it may be."""
+    was, now = before.get("code_sha256"), after.get("code_sha256")
+    if was is None or now is None:
+        return ["perhaps the project's code (it could not be hashed)"]
+    return [] if was == now else ["the project's code"]
 
 
 def _attempts(folder: Path) -> list[dict[str, Any]]:
