@@ -10,6 +10,7 @@ import pytest
 
 from rlx.config.load import parse
 from rlx.config.schema import Experiment
+from rlx.errors import JobFailed
 from rlx.runs import checkpoint
 from rlx.runs.checkpoint import Bundle
 from rlx.runs.live import LiveSeed
@@ -138,6 +139,15 @@ def test_a_resume_with_other_code_or_versions_is_not_called_exact(live: LiveSeed
     assert "code" in missing
     saved.manifest["versions"]["numpy"] = "1.0"
     assert "numpy 1.0 →" in resume_label(saved, attempts=same)[1]
+
+
+def test_a_project_that_was_moved_ends_the_training_and_is_not_written_twice(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    live.root.joinpath("runs").rename(live.root / "elsewhere")
+    with pytest.raises(JobFailed, match="moved"):
+        drive(session, range(10, 200, 10))
+    assert not live.root.joinpath("runs").exists()
+    session.close()
 
 
 def test_progress_is_a_sign_of_life(live: LiveSeed) -> None:

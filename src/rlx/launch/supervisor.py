@@ -115,12 +115,14 @@ class Supervisor:
             return
         state, reason = self._silent_end(worker)
         row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.popen.returncode}
-        files.append_line(seed.folder / "events.jsonl", files.encode(row))
+        with contextlib.suppress(OSError):  # a full disk or a moved project: the seed then counts as lost
+            files.append_line(seed.folder / "events.jsonl", files.encode(row))
 
     def _silent_end(self, worker: _Worker) -> tuple[str, str]:
         code = worker.popen.returncode
-        if self.stop_signal and code != -signal.SIGKILL:
-            return INTERRUPTED, f"{self.stop_signal} before training began"
+        if self.stop_signal:
+            was_killed = f": killed, it did not end within {GRACE_SECONDS:.0f} s"
+            return INTERRUPTED, self.stop_signal + (was_killed if code == -signal.SIGKILL else " before training began")
         if code < 0:
             name = signal.Signals(-code).name
             out_of_memory = " (out of memory?)" if name == "SIGKILL" else ""

@@ -80,6 +80,8 @@ def _train(run: Run, number: int, early: _Early) -> int:
             signal.signal(caught, stop)
     if early.reason:
         live.request_stop(early.reason)
+        live.interrupted(run.seed(number).step)
+        return 0
     try:
         from rlx.config.load import parse
         from rlx.runs import checkpoint

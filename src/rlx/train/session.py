@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlx.config.load import document
+from rlx.errors import JobFailed
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
 from rlx.runs.live import LiveSeed
@@ -68,6 +69,7 @@ class Session:
         self, step: int, metrics: Mapping[str, float], *, policy: Policy, snapshot: Callable[[], Bundle]
     ) -> bool:
         """Log, evaluate and save what is due at this boundary; False means: end now, everything is saved."""
+        self._refuse_moved()
         before, self.step = self.step, step
         is_last = self.is_complete
         if is_last or _crosses(self.experiment.log.every, before, step):
@@ -104,6 +106,11 @@ class Session:
         self._sinks.close()
         if self._evaluator:
             self._evaluator.close()
+
+    def _refuse_moved(self) -> None:
+        """End rather than write a second run folder where the project used to be."""
+        if not self.live.folder.is_dir():
+            raise JobFailed("the run's folder is gone: the project was moved while it trained")
 
     def _log(self, metrics: Mapping[str, float]) -> None:
         row = {**metrics, **self._clock.read(self.step)}
