@@ -1,7 +1,7 @@
 # setup · demo · test · check · bench · release-check.  Needs only python3, git and make.
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 
 .PHONY: setup demo test check bench docs release-check clean
@@ -42,7 +42,7 @@ $(PEERS)/stamp: bench/peers.txt
 	@echo "installing the peers into $(PEERS) (once, a few minutes) ..."
 	@test -x $(PEERS)/bin/python || python3 -m venv $(PEERS)
 	@for peer in $$(grep -v '^#' bench/peers.txt); do \
-		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $$peer || echo "without $$peer"; done
+		$(PEERS)/bin/python -m pip install --quiet --quiet --disable-pip-version-check $$peer || echo "without $$peer"; done
 	@touch $@
 
 bench: $(VENV)/dev.stamp $(PEERS)/stamp
