@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from rlx.errors import EvidenceInvalid
 from rlx.runs import looks
 from rlx.runs.looks import LookRecord, Party
 
@@ -50,3 +53,13 @@ def test_a_torn_last_line_is_no_look_and_is_written_over(tmp_path: Path) -> None
         stream.write(b'{"schema": 1, "dig')
     looks.record(tmp_path, [a_look(seeds=16)])
     assert [look.seeds for look in looks.read(tmp_path)] == [10, 16]
+
+
+@pytest.mark.parametrize("line", [b"not json", b'{"schema": 1}', b"[]", b'{"p": [1, 2], "baseline": 3}'])
+def test_a_damaged_record_is_named_and_nothing_is_decided_without_it(tmp_path: Path, line: bytes) -> None:
+    looks.record(tmp_path, [a_look()])
+    with looks.path(tmp_path).open("ab") as stream:
+        stream.write(line + b"\n")
+    with pytest.raises(EvidenceInvalid, match="looks.jsonl is damaged") as caught:
+        looks.read(tmp_path)
+    assert "move it away" in str(caught.value.hint)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx import files
+from rlx.errors import EvidenceInvalid
 
 SCHEMA = 1
 
@@ -92,7 +93,11 @@ def path(root: Path) -> Path:
 
 def read(root: Path) -> list[LookRecord]:
     """Return every look that was taken in a project, oldest first."""
-    return [LookRecord.read(row) for row in files.read_rows(path(root))]
+    try:
+        return [LookRecord.read(row) for row in files.read_rows(path(root))]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = "move it away: looks are taken again, on the first seeds of each run as before"
+        raise EvidenceInvalid(f"{path(root).relative_to(root)} is damaged: {error}", hint=hint) from None
 
 
 def record(root: Path, looks: Iterable[LookRecord]) -> None:
