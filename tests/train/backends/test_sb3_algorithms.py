@@ -144,3 +144,13 @@ def test_a_gpu_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_small_network_stays_on_the_cpu() -> None:
     assert sb3_algorithms.device_for(tiny("ppo")) == "cpu"
+
+
+def test_training_mode_still_changes_when_it_should() -> None:
+    policy = built("dqn").policy
+    for mode in (False, True, True, False, False, True):
+        policy.set_training_mode(mode)
+        assert policy.training == policy.q_net.training == policy.q_net.q_net[0].training == mode
+        assert not policy.q_net_target.training
+    policy.predict(np.zeros((1, 4), dtype=np.float32))
+    assert not policy.q_net.training
