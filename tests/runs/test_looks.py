@@ -60,6 +60,6 @@ def test_a_damaged_record_is_named_and_nothing_is_decided_without_it(tmp_path: P
     looks.record(tmp_path, [a_look()])
     with looks.path(tmp_path).open("ab") as stream:
         stream.write(line + b"\n")
-    with pytest.raises(EvidenceInvalid, match="looks.jsonl is damaged") as caught:
+    with pytest.raises(EvidenceInvalid, match=r"looks\.jsonl is damaged") as caught:
         looks.read(tmp_path)
     assert "move it away" in str(caught.value.hint)
