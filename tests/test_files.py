@@ -133,9 +133,9 @@ def test_an_absent_file_has_no_rows(tmp_path: Path) -> None:
 
 def test_reading_goes_on_from_a_byte_offset(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"1\n2\n3\n")
+    path.write_bytes(b"{}\n{\"a\":2}\n{\"a\":3}\n")
 
-    assert list(files.read_rows(path, offset=2)) == [2, 3]
+    assert list(files.read_rows(path, offset=3)) == [{"a": 2}, {"a": 3}]
 
 
 def test_a_short_write_is_taken_back_and_raised_as_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,10 @@ _WHERE = {
 __all__ = ["RecordEpisodes", "__version__", "find", "load", "open", "run", "start"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: `import rlx` costs nothing heavy."""
     if name not in _WHERE:

@@ -198,7 +198,10 @@ def rows_in(lines: bytes) -> Iterator[Any]:
     """Parse complete JSONL lines; a bad line is corruption and raises `ValueError`."""
     for line in lines.split(b"\n"):
         if line:
-            yield orjson.loads(line)
+            row = orjson.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("a row is not an object")
+            yield row
 
 
 @contextlib.contextmanager

@@ -250,7 +250,7 @@ def test_lists_a_project_on_a_read_only_disk(tmp_path: Path, make_run: MakeRun) 
         ("metadata.json", b"[1]", "metadata.json holds no run"),
         ("metadata.json", None, "metadata.json"),
         ("labels.json", b'{"tags": [', "labels.json is not valid JSON"),
-        ("labels.json", b"[]", "'list' object"),
+        ("labels.json", b"[]", "does not hold tags"),
         ("seed_0/events.jsonl", b'{"event": \n{"event": "completed"}\n', "events.jsonl has a bad line"),
         ("seed_0/metrics.jsonl", b"\x00\x00\n", "unexpected"),
         ("supervisor.json", b"{", None),

@@ -132,13 +132,15 @@ def test_a_resume_with_other_code_or_versions_is_not_called_exact(live: LiveSeed
     session.close()
     saved = checkpoint.read(session.folder / "latest")
     same = [{"code_sha256": "a"}] * 2
-    assert resume_label(saved, attempts=same) == ("exact", "")
+    assert resume_label(saved, attempts=same, config=saved.config) == ("exact", "")
     edited = [{"code_sha256": "a"}, {"code_sha256": "b"}]
-    label, missing = resume_label(saved, attempts=edited)
+    label, missing = resume_label(saved, attempts=edited, config=saved.config)
     assert label == "warm"
     assert "code" in missing
+    other = {**saved.config, "algo": {**saved.config["algo"], "gamma": 0.5}, "log": {"every": 7}}
+    assert resume_label(saved, attempts=same, config=other) == ("warm", "changed since: algo.gamma")
     saved.manifest["versions"]["numpy"] = "1.0"
-    assert "numpy 1.0 →" in resume_label(saved, attempts=same)[1]
+    assert "numpy 1.0 →" in resume_label(saved, attempts=same, config=saved.config)[1]
 
 
 def test_a_project_that_was_moved_ends_the_training_and_is_not_written_twice(live: LiveSeed) -> None:

@@ -247,6 +247,8 @@ def _wrap(made: AnyEnv, wrapper: Wrapper, *, root: Path) -> AnyEnv:
     creator = wrappers.find(wrapper.name)
     if creator is None and ":" in wrapper.name:
         creator = load_object(wrapper.name, root=root, kind="wrapper")
+        if isinstance(creator, type) and not issubclass(creator, gymnasium.Wrapper):
+            raise ConfigError(f"{label} is not a gymnasium.Wrapper", hint="derive it from gymnasium.Wrapper")
     if creator is None:
         near = did_you_mean(wrapper.name, list(wrappers.WRAPPERS))
         hint = f"did you mean `{near}`?" if near else f"known: {', '.join(wrappers.WRAPPERS)}; or `file.py:Class`"

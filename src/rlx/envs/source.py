@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from rlx.errors import ConfigError, NotFound, RlxError, did_you_mean
+from rlx.errors import ConfigError, NotFound, Refused, RlxError, did_you_mean
 
 PREFIX = "rlx_user_"
 _loaded: dict[Path, ModuleType] = {}
@@ -52,6 +52,8 @@ def attribute(module: ModuleType, name: str, *, place: str) -> Any:
 def load_file(place: str, *, root: Path) -> ModuleType:
     """Import a Python file once a process, under a name of its own; an edit is seen by the next process."""
     path = (root / place).resolve()
+    if any(path.is_relative_to((root / kept).resolve()) for kept in ("runs", ".rlx")):
+        raise Refused(f"`{place}` is inside a run folder: nothing there is executed", hint="move the file to envs/")
     if not path.is_file():
         raise NotFound(f"no file `{place}` in the project", hint=_near_file(place, root))
     if path not in _loaded:
@@ -61,6 +63,8 @@ def load_file(place: str, *, root: Path) -> ModuleType:
 
 def load_module(name: str, *, root: Path) -> ModuleType:
     """Import an installed module or one of the project."""
+    if name.partition(".")[0] in sys.stdlib_module_names:
+        raise Refused(f"`{name}` is Python's own module: nothing there is run", hint="name your own module or file")
     try:
         with importable(root):
             return importlib.import_module(name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.config.load import parse
-from rlx.evaluate.policy import rebuild
+from rlx.evaluate.policy import rebuild, refuse_named_code
 from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluation, Evaluator
 from rlx.runs import checkpoint as checkpoints
@@ -40,7 +40,9 @@ def protocol_for(reference: Reference, *, root: Path, episodes: int | None = Non
         config, source = run.config, f"{run.name}/config_snapshot.yaml"
     else:
         assert reference.path is not None
-        config, source = checkpoints.read(reference.path, with_replay=False).config, f"{reference.path}/manifest.json"
+        foreign = checkpoints.read(reference.path, with_replay=False)
+        refuse_named_code(foreign)
+        config, source = foreign.config, f"{reference.path}/manifest.json"
     return Protocol.of(parse(config, source=source), root=root, purpose="report", episodes=episodes)
 
 

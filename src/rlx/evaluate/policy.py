@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlx import plugins
+from rlx.errors import CheckpointInvalid
 from rlx.runs import checkpoint as checkpoints
+from rlx.runs import project
+from rlx.runs.reference import resolve
 
 if TYPE_CHECKING:
     from gymnasium import Space
@@ -64,15 +67,35 @@ class RandomPolicy:
         return self._space.sample(mask=flat)
 
 
-def load(path: Path) -> Policy:
-    """Rebuild the policy of a checkpoint; nothing stored in it is executed."""
-    return rebuild(checkpoints.read(path, with_replay=False))
+def load(reference: str | Path) -> Policy:
+    """Rebuild the policy of a checkpoint: a folder, `RUN:best`, or a run (its `best`); of several seeds the first."""
+    root = project.root()
+    paths = resolve(str(reference), root).checkpoints(default="best")
+    return rebuild(checkpoints.read(next(iter(paths.values())), with_replay=False))
 
 
 def rebuild(checkpoint: Checkpoint) -> Policy:
-    """Rebuild the policy of a checkpoint that was read and verified."""
+    """Rebuild the policy of a checkpoint that was read and verified; nothing stored in it is executed."""
+    refuse_named_code(checkpoint)
     policy: Policy = plugins.load(plugins.BACKENDS, checkpoint.backend, kind="backend")().load(checkpoint)
     return policy
+
+
+def refuse_named_code(checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint from outside this project that names code to run (`module:name`, `file.py:Class`)."""
+    own = project.runs_folder(project.root()).resolve()
+    if checkpoint.path.resolve().is_relative_to(own):
+        return
+    config = checkpoint.config
+    env = config.get("env") or {}
+    named = [env.get("id"), *(wrapper.get("name") for wrapper in env.get("wrappers") or [])]
+    named += [(config.get(section) or {}).get(key) for section, key in (("algo", "name"), ("policy", "type"))]
+    for name in named:
+        if ":" in str(name):
+            raise CheckpointInvalid(
+                f"{checkpoint.path} is not of this project and names code to run: `{name}`",
+                hint="if you trust it, work in its own project folder (or set RLX_ROOT to it)",
+            )
 
 
 def _rows(observations: Batch) -> int:

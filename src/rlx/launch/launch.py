@@ -84,6 +84,8 @@ def resume(run: Run) -> Run:
     """Continue every seed that has not completed, in place, each from its newest valid checkpoint."""
     _refuse_running(run)
     unfinished = [seed.number for seed in run.seeds if seed.status.state != COMPLETED]
+    if not run.seeds:
+        raise UsageError(f"{run.name} has no seeds", hint=f"rlx train --more {run.name} --seeds 1")
     if not unfinished:
         raise UsageError(
             f"{run.name} is complete: {tally([seed.status.state for seed in run.seeds])}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import threading
 import time
@@ -13,12 +14,13 @@ from typing import Any
 
 from rlx import files
 from rlx.errors import Refused, RlxError
-from rlx.runs import process
+from rlx.runs import process, store
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.provenance import provenance, save_diff
 from rlx.runs.status import COMPLETED, FAILED, HEARTBEAT_SECONDS, INTERRUPTED
 
 TRACEBACK_LINES = 30
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class LiveSeed:
@@ -82,6 +84,8 @@ class LiveSeed:
 
     def failed(self, error: BaseException, *, step: int | None = None) -> None:
         """Record an error; a user's mistake as its line, anything else with the end of its traceback."""
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            error = store.write_error(error, self.folder)
         if isinstance(error, RlxError):
             reason = error.message
             detail: dict[str, Any] = {"hint": error.hint, "kind": type(error).__name__}

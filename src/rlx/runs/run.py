@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlx import files
-from rlx.errors import NotFound, UsageError, did_you_mean
+from rlx.errors import FileDamaged, NotFound, UsageError, did_you_mean
 from rlx.runs import metrics, process, project
 from rlx.runs.status import ENDED, SeedStatus, run_status, seed_status
 
@@ -185,7 +185,10 @@ def read_labels(path: Path) -> dict[str, Any]:
         document = files.read_json(path / LABELS)
     except FileNotFoundError:
         document = {}
-    return {"schema": 1, "tags": list(document.get("tags", [])), "note": document.get("note", "")}
+    tags, note = (document.get("tags", []), document.get("note", "")) if isinstance(document, dict) else (None, None)
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags) or not isinstance(note, str):
+        raise FileDamaged(f"{path.name}/{LABELS} does not hold tags and a note")
+    return {"schema": 1, "tags": tags, "note": note}
 
 
 def _seed_number(folder: Path) -> int | None:

@@ -142,12 +142,13 @@ class FinalReturns:
 
 
 def final_returns(run: Run) -> FinalReturns:
-    """Choose the report protocol that covers most seeds, the newest of equals."""
-    best: tuple[int, float, dict[int, float], str] = (0, 0.0, {}, "")
+    """Choose the report protocol that covers most seeds, of equals the one with most episodes, then the newest."""
+    best: tuple[int, int, float, dict[int, float], str] = (0, 0, 0.0, {}, "")
     for folder, names, changed in _evaluation_folders(run.path / "eval"):
         scores = _report_scores(folder, names)
-        best = max(best, (len(scores), changed, scores, folder.name), key=lambda entry: entry[:2])
-    return FinalReturns(best[2], best[3])
+        episodes = len(files.read_json(folder / names[0]).get("episodes") or []) if scores else 0
+        best = max(best, (len(scores), episodes, changed, scores, folder.name), key=lambda entry: entry[:3])
+    return FinalReturns(best[3], best[4])
 
 
 def _evaluation_folders(place: Path) -> Iterable[tuple[Path, list[str], float]]:

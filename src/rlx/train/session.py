@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlx.config.diff import diff
 from rlx.config.load import document
-from rlx.errors import JobFailed
+from rlx.errors import JobFailed, RlxError
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
 from rlx.runs.live import LiveSeed
@@ -155,7 +156,7 @@ class Session:
             checkpoints.prune(self.folder, keep=self.experiment.checkpoint.keep)
 
     def _announce_resume(self, checkpoint: Checkpoint) -> None:
-        label, missing = resume_label(checkpoint, attempts=_attempts(self.live.folder))
+        label, missing = resume_label(checkpoint, attempts=_attempts(self.live.folder), config=self._config)
         self.live.log_resume(checkpoint.step)
         self.live.event("resumed", step=checkpoint.step, label=label, missing=missing, checkpoint=checkpoint.path.name)
 
@@ -165,12 +166,17 @@ def _crosses(every: int | None, before: int, after: int) -> bool:
     return every is not None and after // every > before // every
 
 
-def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]]) -> tuple[str, str]:
+NOT_TRAINING = ("run_name", "seed", "seeds", "device", "backend", "resources", "log", "checkpoint", "eval", "schema")
+
+
+def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]], config: dict[str, Any]) -> tuple[str, str]:
     """Return how faithful continuing here is and what stands against `exact`: changed versions, code or threads."""
     if checkpoint.resume != "exact":
         return checkpoint.resume, checkpoint.missing
     was, now = checkpoint.manifest.get("versions", {}), versions()
     changed = [f"{name} {was[name]} → {now.get(name)}" for name in was if was[name] != now.get(name)]
+    edits = [change.key for change in diff(checkpoint.config, config)]
+    changed += [key for key in edits if key.split(".")[0] not in NOT_TRAINING]
     if len(attempts) > 1:
         changed += _code_changes(attempts[-2], attempts[-1])
     return ("warm", "changed since: " + ", ".join(changed)) if changed else ("exact", "")
@@ -191,11 +197,15 @@ def _attempts(folder: Path) -> list[dict[str, Any]]:
 
 
 def _best_so_far(folder: Path) -> float:
-    """Return the score of the `best` checkpoint on disk, from the events."""
+    """Return the score of the `best` checkpoint that is on disk: the evaluation at its step."""
     from rlx.files import number, read_rows
 
+    try:
+        step = checkpoints.read(folder / "checkpoints" / "best", with_replay=False).step
+    except RlxError:  # none yet, or damaged: the next evaluation makes a new one
+        return float("-inf")
     events = [row for row in read_rows(folder / "events.jsonl") if row.get("event") == "evaluated"]
-    return max((number(row["mean"]) for row in events if row.get("is_best")), default=float("-inf"))
+    return max((number(row["mean"]) for row in events if row.get("step") == step), default=float("-inf"))
 
 
 class _Clock:

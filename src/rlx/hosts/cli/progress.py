@@ -34,11 +34,11 @@ class Progress:
     def _line(self, seed: Seed) -> str:
         step, episode_return = _position(seed)
         state = seed.status.state
-        share = step / self._planned if self._planned else 0.0
+        share = min(1.0, step / self._planned) if self._planned else 0.0
         parts = [f"seed {seed.number}", f"{state:11s}", f"{step:,}/{self._planned:,}", f"{share:4.0%}"]
         rate = self._rate(seed.number, step) if state == RUNNING else 0.0
         if rate > 0:
-            parts += [f"{rate:,.0f} steps/s", f"ETA {_duration((self._planned - step) / rate)}"]
+            parts += [f"{rate:,.0f} steps/s", f"ETA {_duration(max(0, self._planned - step) / rate)}"]
         if episode_return is not None:
             parts.append(f"return {episode_return:.4g}")
         if state not in (RUNNING, COMPLETED) and seed.status.reason:
@@ -66,8 +66,8 @@ def _position(seed: Seed) -> tuple[int, float | None]:
         beat = files.decode((seed.folder / "heartbeat").read_bytes())
         if beat["step"] > step:
             step = int(beat["step"])
-        if beat.get("episode_return") is not None:
-            episode_return = files.number(beat["episode_return"])
+            if beat.get("episode_return") is not None:
+                episode_return = files.number(beat["episode_return"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return step, episode_return
