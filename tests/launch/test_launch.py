@@ -119,6 +119,7 @@ def test_two_resumes_at_once_train_every_seed_once(project: Project) -> None:
     for one in both:
         one.communicate(timeout=60)
     assert sorted(one.returncode for one in both) == [0, 4]
+    wait_until(lambda: project.run("tiny_001").seeds[0].status.state == "running")
     project.rlx("stop", "tiny_001")
     started = [event for event in project.run("tiny_001").seeds[0].events if event["event"] == "started"]
     assert len(started) == 2
