@@ -133,7 +133,7 @@ def test_an_absent_file_has_no_rows(tmp_path: Path) -> None:
 
 def test_reading_goes_on_from_a_byte_offset(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"{}\n{\"a\":2}\n{\"a\":3}\n")
+    path.write_bytes(b'{}\n{"a":2}\n{"a":3}\n')
 
     assert list(files.read_rows(path, offset=3)) == [{"a": 2}, {"a": 3}]
 
