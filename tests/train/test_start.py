@@ -71,6 +71,16 @@ def test_saving_a_file_that_is_not_there_is_a_clear_mistake(project: Path) -> No
         run.save("absent.pt")
 
 
+def test_a_script_is_not_trained_by_resume_or_more(project: Path) -> None:
+    from rlx.launch import launch
+
+    with rlx.start(CONFIG):
+        pass
+    for again in (launch.resume, lambda run: launch.more(run, 1)):
+        with pytest.raises(UsageError, match="script of your own"):
+            again(rlx.open("mine_001"))
+
+
 SCRIPT = "import rlx, sys, time\nrun = rlx.start({'run_name': 'mine', 'env': 'CartPole-v1'})\nrun.log(1, {'x': 1.0})\n"
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 20.0
 STOP_SECONDS = 45.0
+SCRIPT = "script"
 POLL_SECONDS = 0.05
 
 
@@ -96,6 +97,11 @@ def resume(run: Run) -> Run:
 
 
 def _refuse_running(run: Run) -> None:
+    if run.metadata.get("backend") == SCRIPT:
+        raise UsageError(
+            f"{run.name} is trained by a script of your own",
+            hint=f'run the script again; `rlx.start(config, seed=1, run="{run.name}")` adds a seed',
+        )
     if run.status == RUNNING:
         raise Refused(f"{run.name} is training already", hint=f"rlx watch {run.name}")
 
