@@ -16,13 +16,13 @@ from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
 from rlx.runs import process, project, store
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, RUNNING, tally
+from rlx.train.start import SCRIPT_BACKEND
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment, Problem
 
 START_SECONDS = 20.0
 STOP_SECONDS = 45.0
-SCRIPT = "script"
 POLL_SECONDS = 0.05
 
 
@@ -97,7 +97,7 @@ def resume(run: Run) -> Run:
 
 
 def _refuse_running(run: Run) -> None:
-    if run.metadata.get("backend") == SCRIPT:
+    if run.metadata.get("backend") == SCRIPT_BACKEND:
         raise UsageError(
             f"{run.name} is trained by a script of your own",
             hint=f'run the script again; `rlx.start(config, seed=1, run="{run.name}")` adds a seed',

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rlx.config.schema import Env
     from rlx.evaluate.rollout import Evaluation
 
-BACKEND = "script"
+SCRIPT_BACKEND = "script"
 
 
 class ScriptRun:
@@ -161,7 +161,7 @@ def _new(config: dict[str, Any], seed: int, root: Path) -> Run:
     identity = {
         "env": env_id,
         "algorithm": _algorithm(config.get("algo")),
-        "backend": BACKEND,
+        "backend": SCRIPT_BACKEND,
         "total_timesteps": _planned(config.get("algo")),
         "config_hash": files.sha256(files.encode(config)),
         "group_hash": files.sha256(canonical),
@@ -171,7 +171,7 @@ def _new(config: dict[str, Any], seed: int, root: Path) -> Run:
 
 
 def _algorithm(algo: object) -> str:
-    return str(algo.get("name", BACKEND)) if isinstance(algo, dict) else str(algo or BACKEND)
+    return str(algo.get("name", SCRIPT_BACKEND)) if isinstance(algo, dict) else str(algo or SCRIPT_BACKEND)
 
 
 def _planned(algo: object) -> int:
