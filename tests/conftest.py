@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,9 @@ from rlx import files
 from rlx.runs import process, store
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
+
+# A shell that starts the tests in the background has them, and all they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TINY = {
     "run_name": "tiny",
