@@ -13,7 +13,7 @@ def test_loads_any_object_of_a_file_or_a_module(tmp_path: Path) -> None:
     (tmp_path / "policies.py").write_text("class Net:\n    class Inner:\n        size = 3\n")
     assert load_object("policies.py:Net", root=tmp_path).__name__ == "Net"
     assert load_object("policies.py:Net.Inner", root=tmp_path).size == 3
-    assert load_object("collections:OrderedDict", root=tmp_path).__name__ == "OrderedDict"
+    assert load_object("gymnasium.spaces:Box", root=tmp_path).__name__ == "Box"
 
 
 @pytest.mark.parametrize("reference", ["Net", "policies.py", "policies:", ":Net"])
