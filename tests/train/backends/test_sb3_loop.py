@@ -16,8 +16,8 @@ from rlx.config.schema import Experiment
 from rlx.errors import JobFailed
 from rlx.testing import Rehearsal, digest
 from rlx.train.backends.sb3 import Sb3Trainer
-from rlx.train.backends.sb3_health import Diverged
 from rlx.train.backends.sb3_learner import Learner
+from rlx.train.health import Diverged
 from tests.train.backends.sb3_examples import TOYS, rehearse, tiny, weights_of
 
 

@@ -12,8 +12,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlx.config.schema import Env
 from rlx.envs.vector import make_vector
-from rlx.train.backends.sb3_health import Diverged
 from rlx.train.backends.sb3_vecenv import SameStepVecEnv, SpacesOnly
+from rlx.train.health import Diverged
 from tests.train.backends.sb3_examples import TOYS
 
 SEEDS = [11, 12]

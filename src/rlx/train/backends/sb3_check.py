@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from rlx.config.schema import ALGORITHMS, Experiment, Problem, Trpo
 from rlx.envs.make import EnvFacts
+from rlx.envs.spaces import is_image, normalised_keys
 
 PACKAGES = ("torch", "stable_baselines3", "sb3_contrib")
 DISCRETE = (spaces.Discrete,)
@@ -175,18 +176,6 @@ def _unused(experiment: Experiment) -> Iterator[Problem]:
     if algo.name == "ars" and experiment.env.normalize.reward:
         message = "`ars` ranks whole episodes: normalised rewards change the ranking"
         yield Problem("env.normalize.reward", message, "-s env.normalize.reward=false", is_error=False)
-
-
-def normalised_keys(space: spaces.Space[Any]) -> list[str]:
-    """Return the parts of an observation that normalisation makes sense for; "" stands for the whole."""
-    parts = space.spaces.items() if isinstance(space, spaces.Dict) else [("", space)]
-    return [key for key, part in parts if isinstance(part, spaces.Box) and not is_image(part)]
-
-
-def is_image(space: spaces.Space[Any]) -> bool:
-    """Say whether a space holds images as SB3 understands them."""
-    is_pixels = isinstance(space, spaces.Box) and len(space.shape) == 3 and space.dtype == np.uint8
-    return is_pixels and bool((space.low == 0).all() and (space.high == 255).all())  # type: ignore[attr-defined]
 
 
 def _is_finite(space: spaces.Box) -> bool:

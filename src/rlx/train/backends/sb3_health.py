@@ -1,34 +1,12 @@
-"""NaN and infinity stop a seed at once, with the tensor's name and the step."""
+"""A network's parameter that is not finite stops a seed, with its name and the step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from rlx.errors import JobFailed
-
-HINT = "the last good checkpoint is kept; lower algo.learning_rate, bound the reward, or set env.normalize"
-
-
-class Diverged(JobFailed):
-    """A number that training depends on is no longer finite."""
-
-    def __init__(self, tensor: str, value: float, step: int) -> None:
-        super().__init__(f"{tensor} is {value} at step {step}", hint=HINT)
-        self.tensor = tensor
-        self.step = step
-
-
-def check_losses(values: Mapping[str, float], *, step: int) -> None:
-    """Stop where a loss of the last update is not finite."""
-    for name, value in values.items():
-        if not math.isfinite(value) and name.endswith(("loss", "objective")):
-            raise Diverged(f"loss `{name}`", value, step)
+from rlx.train.health import Diverged
 
 
 def check_parameters(module: torch.nn.Module, *, step: int) -> None:
@@ -40,25 +18,3 @@ def check_parameters(module: torch.nn.Module, *, step: int) -> None:
         bad = parameter.detach()[~torch.isfinite(parameter.detach())]
         if len(bad):
             raise Diverged(f"parameter `{name}`", float(bad[0]), step)
-
-
-def check_observations(observations: Any, *, step: int) -> None:
-    """Stop where an environment observed something that is not finite."""
-    if isinstance(observations, dict):
-        for key, part in observations.items():
-            _check(f"observation `{key}`", part, step)
-    else:
-        _check("observation", observations, step)
-
-
-def check_rewards(rewards: NDArray[Any], *, step: int) -> None:
-    """Stop where an environment gave a reward that is not finite."""
-    _check("reward", rewards, step)
-
-
-def _check(what: str, values: NDArray[Any], step: int) -> None:
-    if values.dtype.kind != "f" or np.isfinite(values).all():
-        return
-    index = int(np.argwhere(~np.isfinite(values))[0][0]) if values.ndim else 0
-    bad = values[~np.isfinite(values)]
-    raise Diverged(f"{what} of environment {index}", float(bad[0]), step)

@@ -13,11 +13,12 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from rlx.config.schema import Experiment
+from rlx.envs import spaces
 from rlx.envs import state as env_state
 from rlx.envs.vector import env_seeds, make_vector
 from rlx.runs.checkpoint import Bundle, Checkpoint
-from rlx.train.backends import sb3_algorithms, sb3_health, sb3_metrics, sb3_spaces, sb3_state
-from rlx.train.backends.sb3_check import normalised_keys
+from rlx.train import health
+from rlx.train.backends import sb3_algorithms, sb3_health, sb3_metrics, sb3_state
 from rlx.train.backends.sb3_policy import Sb3Policy
 from rlx.train.backends.sb3_vecenv import SameStepVecEnv
 
@@ -123,8 +124,8 @@ class Learner:
             state=state,
             replay=replay,
             spaces={
-                "observation": sb3_spaces.describe(self.env.observation_space),
-                "action": sb3_spaces.describe(self.env.action_space),
+                "observation": spaces.describe(self.env.observation_space),
+                "action": spaces.describe(self.env.action_space),
             },
         )
 
@@ -137,7 +138,7 @@ class Learner:
 
     def check_health(self, *, with_parameters: bool) -> None:
         """Stop where the last update left something that is not finite."""
-        sb3_health.check_losses(self.values.values, step=self.step)
+        health.check_losses(self.values.values, step=self.step)
         if with_parameters:
             sb3_health.check_parameters(self.algorithm.policy, step=self.step)
 
@@ -203,7 +204,7 @@ def _normalizer(experiment: Experiment, env: SameStepVecEnv) -> VecNormalize | N
     settings = experiment.env.normalize
     if not (settings.obs or settings.reward):
         return None
-    keys = normalised_keys(env.observation_space)
+    keys = spaces.normalised_keys(env.observation_space)
     return VecNormalize(
         env,
         norm_obs=settings.obs,

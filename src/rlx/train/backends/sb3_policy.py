@@ -12,9 +12,10 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import BasePolicy
 
 from rlx.config.load import parse
+from rlx.envs import spaces
 from rlx.runs import project
 from rlx.runs.checkpoint import Checkpoint
-from rlx.train.backends import sb3_algorithms, sb3_spaces, sb3_state
+from rlx.train.backends import sb3_algorithms, sb3_state
 from rlx.train.backends.sb3_vecenv import SpacesOnly
 
 Normalise = Callable[[Any], Any]
@@ -70,9 +71,7 @@ def load(checkpoint: Checkpoint) -> Sb3Policy:
     """Rebuild a checkpoint's policy from its config and spaces, on the CPU, with its weights and normaliser."""
     experiment = parse(checkpoint.config, source=str(checkpoint.path / "manifest.json"))
     root = _project_root(checkpoint.path)
-    env = SpacesOnly(
-        sb3_spaces.build(checkpoint.spaces.get("observation")), sb3_spaces.build(checkpoint.spaces.get("action"))
-    )
+    env = SpacesOnly(spaces.build(checkpoint.spaces.get("observation")), spaces.build(checkpoint.spaces.get("action")))
     with sb3_state.untouched_randomness():  # new networks draw their weights before they are given the stored ones
         algorithm = sb3_algorithms.build(experiment, env, root=root, seed=None, device="cpu", is_inference=True)
         sb3_state.load_policy(algorithm.policy, checkpoint.policy, where=str(checkpoint.path))

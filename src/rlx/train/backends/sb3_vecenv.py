@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from rlx.train.backends import sb3_health
+from rlx.train import health
 
 SUCCESS = ("is_success", "success")
 Indices = int | Iterable[int] | None
@@ -46,7 +46,7 @@ class SameStepVecEnv(VecEnv):
         self._next_seeds = None
         self.returns[:] = 0
         self.lengths[:] = 0
-        sb3_health.check_observations(observations, step=self.steps)
+        health.check_observations(observations, step=self.steps)
         return observations
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -55,8 +55,8 @@ class SameStepVecEnv(VecEnv):
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         observations, rewards, terminated, truncated, infos = self.env.step(self._actions)
         self.steps += self.num_envs
-        sb3_health.check_rewards(rewards, step=self.steps)
-        sb3_health.check_observations(observations, step=self.steps)
+        health.check_rewards(rewards, step=self.steps)
+        health.check_observations(observations, step=self.steps)
         self.returns += rewards
         self.lengths += 1
         finished = terminated | truncated

@@ -43,6 +43,18 @@ def build(document: Any) -> Space:
         ) from error
 
 
+def normalised_keys(space: Space) -> list[str]:
+    """Return the parts of an observation that normalisation makes sense for; "" stands for the whole."""
+    parts = space.spaces.items() if isinstance(space, spaces.Dict) else [("", space)]
+    return [key for key, part in parts if isinstance(part, spaces.Box) and not is_image(part)]
+
+
+def is_image(space: Space) -> bool:
+    """Say whether a space holds images as networks for images expect them."""
+    is_pixels = isinstance(space, spaces.Box) and len(space.shape) == 3 and space.dtype == np.uint8
+    return is_pixels and bool((space.low == 0).all() and (space.high == 255).all())  # type: ignore[attr-defined]
+
+
 def _build(document: Any) -> Space:
     kind = document["kind"]
     if kind == "box":

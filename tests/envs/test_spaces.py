@@ -9,8 +9,8 @@ import pytest
 from gymnasium import spaces
 
 from rlx import files
+from rlx.envs.spaces import build, describe
 from rlx.errors import CheckpointInvalid
-from rlx.train.backends import sb3_spaces
 
 BOXES = [
     spaces.Box(-1, 1, (3,), np.float32),
@@ -38,8 +38,8 @@ NESTED = [
 
 @pytest.mark.parametrize("space", [*BOXES, *OTHERS, *NESTED], ids=str)
 def test_a_space_comes_back_as_it_was(space: Any) -> None:
-    document = files.decode(files.encode(sb3_spaces.describe(space)))
-    built = sb3_spaces.build(document)
+    document = files.decode(files.encode(describe(space)))
+    built = build(document)
     assert built == space
     assert built.dtype == space.dtype
     if isinstance(space, spaces.Dict):
@@ -47,12 +47,12 @@ def test_a_space_comes_back_as_it_was(space: Any) -> None:
 
 
 def test_the_description_of_an_image_is_short() -> None:
-    assert len(files.encode(sb3_spaces.describe(BOXES[3]))) < 100
+    assert len(files.encode(describe(BOXES[3]))) < 100
 
 
 def test_a_space_nobody_can_describe_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot describe"):
-        sb3_spaces.describe(spaces.Text(5))
+        describe(spaces.Text(5))
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_a_space_nobody_can_describe_is_refused() -> None:
 )
 def test_a_description_nobody_wrote_is_refused(document: Any) -> None:
     with pytest.raises(CheckpointInvalid, match="unknown space"):
-        sb3_spaces.build(document)
+        build(document)
