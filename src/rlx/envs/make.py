@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -22,6 +22,7 @@ from rlx.envs.arguments import accepted_by, refuse_unknown, takes, unknown_argum
 from rlx.envs.lookup import creator_of, is_installed, missing_package, refuse_missing, spec_of, unknown
 from rlx.envs.scan import envs_in
 from rlx.envs.source import importable, is_file_reference, load_module, load_object, user_error
+from rlx.envs.worlds import AUTORESET, AnyVector, OneWorld, is_worlds
 from rlx.errors import ConfigError, RlxError, did_you_mean
 
 AnyEnv = gymnasium.Env[Any, Any]
@@ -132,17 +133,24 @@ def _quiet_simulator() -> Iterator[None]:
 
 
 def _make_bare(env: Env, *, root: Path, render_mode: str | None) -> AnyEnv:
-    if is_file_reference(env.id):
-        return _from_object(env, _from_file(env.id, root), root=root, render_mode=render_mode)
-    if ":" not in env.id:
-        return _from_registry(env, spec_of(env.id, root=root), root=root, render_mode=render_mode)
-    place, _, name = env.id.partition(":")
-    module = load_module(place, root=root) if place != "ale_py" or is_installed("ale_py") else refuse_missing(env.id)
+    named = named_by(env.id, root=root)
+    make = _from_registry if isinstance(named, EnvSpec) else _from_object
+    return make(env, named, root=root, render_mode=render_mode)
+
+
+def named_by(env_id: str, *, root: Path) -> Any:
+    """Return what an id names: a registered spec, or a project's or package's class or factory."""
+    if is_file_reference(env_id):
+        return _from_file(env_id, root)
+    if ":" not in env_id:
+        return spec_of(env_id, root=root)
+    place, _, name = env_id.partition(":")
+    module = load_module(place, root=root) if place != "ale_py" or is_installed("ale_py") else refuse_missing(env_id)
     if name in gymnasium.registry and not hasattr(module, name):
-        return _from_registry(env, gymnasium.registry[name], root=root, render_mode=render_mode)
+        return gymnasium.registry[name]
     if not hasattr(module, name) and re.search(r"[/-]", name):
         raise unknown(name, root)
-    return _from_object(env, load_object(env.id, root=root, kind="environment"), root=root, render_mode=render_mode)
+    return load_object(env_id, root=root, kind="environment")
 
 
 def _from_file(env_id: str, root: Path) -> Any:
@@ -170,30 +178,58 @@ def _from_registry(env: Env, spec: EnvSpec, *, root: Path, render_mode: str | No
 def _from_object(env: Env, creator: Any, *, root: Path, render_mode: str | None) -> AnyEnv:
     """Call a class or a factory; `max_episode_steps` works as with registered ids."""
     _refuse_foreign_class(creator, env.id)
+    if is_worlds(creator):
+        return _checked(
+            OneWorld(make_worlds(env, creator, root=root, count=1, render_mode=render_mode)),
+            label=env.id,
+            render_mode=render_mode,
+        )
     kwargs = deepcopy(env.kwargs)  # an environment may change a list it was given; its siblings must not see that
     limit = kwargs.pop("max_episode_steps", None) if not takes(creator, "max_episode_steps") else None
     refuse_unknown(creator, kwargs, label=env.id)
     if render_mode is not None and takes(creator, "render_mode"):
         kwargs["render_mode"] = render_mode
+    made = _call(env, creator, kwargs, root=root)
+    return _limited(_checked(made, label=env.id, render_mode=render_mode), limit)
+
+
+def make_worlds(env: Env, creator: Any, *, root: Path, count: int, render_mode: str | None = None) -> AnyVector:
+    """Make a vector environment of one's own class with `count` worlds."""
+    kwargs = {**deepcopy(env.kwargs), "num_envs": count}
+    refuse_unknown(creator, kwargs, label=env.id)
+    if render_mode is not None and takes(creator, "render_mode"):
+        kwargs["render_mode"] = render_mode
+    made = _call(env, creator, kwargs, root=root)
+    for name in ("num_envs", "single_observation_space", "single_action_space", "observation_space", "action_space"):
+        if not hasattr(made, name):
+            raise ConfigError(f"`{env.id}` has no `{name}`", hint=f"set self.{name} in __init__")
+    if made.metadata.get("autoreset_mode") not in AUTORESET:
+        raise ConfigError(
+            f"`{env.id}` does not say how it begins the next episode",
+            hint='set metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP} (or DISABLED, with '
+            'options["reset_mask"] in reset)',
+        )
+    return cast("AnyVector", made)
+
+
+def _call(env: Env, creator: Any, kwargs: dict[str, Any], *, root: Path) -> Any:
+    """Call a project's class or factory, whose neighbours are importable meanwhile."""
     place = env.id.rpartition(":")[0]
     folders = [(root / place).resolve().parent, root] if is_file_reference(env.id) else [root]
     try:
         with importable(*folders), _quiet_simulator():
-            made = creator(**kwargs)
+            return creator(**kwargs)
     except (Exception, SystemExit) as error:  # other people's code may raise anything
         raise _failure(error, creator, label=env.id, root=root, kwargs=env.kwargs) from error
-    return _limited(_checked(made, label=env.id, render_mode=render_mode), limit)
 
 
 def _refuse_foreign_class(creator: Any, label: str) -> None:
     if not callable(creator):
         raise ConfigError(f"`{label}` is a {type(creator).__name__}, not a class or a function that makes one")
-    if not isinstance(creator, type) or issubclass(creator, gymnasium.Env):
+    if not isinstance(creator, type) or issubclass(creator, gymnasium.Env) or is_worlds(creator):
         return
     hint = "derive it from gymnasium.Env"
-    if issubclass(creator, gymnasium.vector.VectorEnv):
-        hint = "register it with gymnasium.register(id, entry_point=…, vector_entry_point=…) and use the id"
-    elif any(base.__module__.partition(".")[0] == "gym" for base in creator.__mro__):
+    if any(base.__module__.partition(".")[0] == "gym" for base in creator.__mro__):
         hint = "it derives from the old `gym`; derive it from gymnasium.Env"
     raise ConfigError(f"`{label}` is not a gymnasium.Env", hint=hint)
 

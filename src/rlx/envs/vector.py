@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec, load_env_creator
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import iterate
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from rlx.config.schema import Env
 from rlx.envs.arguments import refuse_unknown
-from rlx.envs.make import make_env, quiet
+from rlx.envs.make import make_env, make_worlds, named_by, quiet
 from rlx.envs.source import user_error
+from rlx.envs.worlds import AUTORESET, AnyVector, NativeVector, is_worlds
 from rlx.errors import ConfigError
-
-AnyVector = VectorEnv[Any, Any, Any]
 
 # Training starts from seeds in [2**30, 2**31): below 2**31 because simulators take 32-bit signed seeds, and the lower
 # half is left to evaluation, so that no evaluation episode is ever a training episode.
@@ -108,8 +106,10 @@ def _make_async(env: Env, *, root: Path, count: int) -> AnyVector:
 
 def _make_native(env: Env, *, root: Path, count: int) -> AnyVector | None:
     """Make the environment's own vector version, where it has one that can reset within the step."""
-    spec = gymnasium.registry.get(env.id)
-    if spec is None or spec.vector_entry_point is None or spec.additional_wrappers:
+    spec = named_by(env.id, root=root)
+    if is_worlds(spec):
+        return NativeVector(make_worlds(env, spec, root=root, count=count))
+    if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None or spec.additional_wrappers:
         return None
     creator = spec.vector_entry_point if callable(spec.vector_entry_point) else _creator(spec)
     declared = getattr(creator, "metadata", None)
@@ -121,7 +121,7 @@ def _make_native(env: Env, *, root: Path, count: int) -> AnyVector | None:
             made = gymnasium.make_vec(spec, count, "vector_entry_point", **deepcopy(env.kwargs))
     except (Exception, SystemExit) as error:  # other people's code may raise anything
         raise user_error(error, root=root, doing=f"making `{env.id}`") from error
-    if made.metadata.get("autoreset_mode") in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+    if made.metadata.get("autoreset_mode") in AUTORESET:
         return NativeVector(made)
     made.close()
     return None
@@ -132,47 +132,3 @@ def _creator(spec: EnvSpec) -> Callable[..., Any] | None:
         return load_env_creator(str(spec.vector_entry_point))
     except ImportError:  # its package is absent; the single environment says so in a better place
         return None
-
-
-class NativeVector(VectorWrapper[Any, Any, Any, Any, Any]):
-    """An environment's own vector version; takes a list of seeds, and resets in the same step."""
-
-    def __init__(self, env: AnyVector) -> None:
-        super().__init__(env)
-        self.resets_itself = env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
-
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        first = seed if seed is None or isinstance(seed, int) else int(seed[0])
-        return self.env.reset(seed=first, options=options)
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        ended = np.logical_or(terminated, truncated)
-        if self.resets_itself or not ended.any():
-            return observations, rewards, terminated, truncated, infos
-        final = deepcopy(observations), infos
-        rewards, terminated, truncated = (np.array(each) for each in (rewards, terminated, truncated))
-        observations, fresh = self.env.reset(options={"reset_mask": ended.copy()})
-        return observations, rewards, terminated, truncated, self._with_final(infos, fresh, ended, final)
-
-    def _with_final(
-        self, infos: dict[str, Any], fresh: dict[str, Any], ended: Any, final: tuple[Any, dict[str, Any]]
-    ) -> dict[str, Any]:
-        last = np.full(self.num_envs, None, dtype=object)
-        for index, observation in enumerate(iterate(self.observation_space, final[0])):
-            if ended[index]:
-                last[index] = observation
-        merged = {**infos, **{key: _overlay(infos.get(key), value, ended) for key, value in fresh.items()}}
-        return {**merged, "final_obs": last, "_final_obs": ended, "final_info": final[1], "_final_info": ended}
-
-
-def _overlay(before: Any, after: Any, ended: Any) -> Any:
-    """Take a reset's info for the environments that were reset, the step's for the others."""
-    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray) and before.shape == after.shape:
-        merged = before.copy()
-        merged[ended] = after[ended]
-        return merged
-    return after
