@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -15,7 +15,11 @@ LIMIT = 1.5
 class Swarm(VectorEnv):
     """Push each cart left or right to keep it near the middle; it falls off at ±1.5 or after `horizon` steps."""
 
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["rgb_array"], "render_fps": 30}
+    metadata: ClassVar[dict[str, Any]] = {
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": ["rgb_array"],
+        "render_fps": 30,
+    }
 
     def __init__(
         self, num_envs: int = 1, horizon: int = 40, push: float = 0.05, render_mode: str | None = None
@@ -64,7 +68,7 @@ class Swarm(VectorEnv):
 class PatientSwarm(Swarm):
     """Waits to be told which carts begin anew."""
 
-    metadata = {**Swarm.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+    metadata: ClassVar[dict[str, Any]] = {**Swarm.metadata, "autoreset_mode": AutoresetMode.DISABLED}
 
 
 class TorchSwarm(Swarm):
@@ -87,4 +91,4 @@ class TorchSwarm(Swarm):
 class Silent(Swarm):
     """Does not say how it resets."""
 
-    metadata = {"render_modes": []}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
