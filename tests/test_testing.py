@@ -31,6 +31,8 @@ class Counter:
         if session.checkpoint is not None:
             total, step = float(session.checkpoint.policy["total"]), session.checkpoint.step
             self.restore(generator, session.checkpoint)
+        else:
+            session.begin(Adder(total), lambda: self.bundle(step, total, generator))
         while step < session.experiment.algo.total_timesteps:
             step += 8
             total += generator.random()
@@ -39,12 +41,17 @@ class Counter:
                 return
 
     def update(self, session: Any, step: int, total: float, generator: np.random.Generator) -> bool:
-        def snapshot() -> Bundle:
-            state = {"generator": generator.bit_generator.state}
-            return Bundle(step, "counter", "counter", "exact", "", {"total": np.array(total)}, {}, state, {}, {})
-
-        going: bool = session.after_update(step, {"train/learning_rate": 0.1}, policy=Adder(total), snapshot=snapshot)
+        going: bool = session.after_update(
+            step,
+            {"train/learning_rate": 0.1},
+            policy=Adder(total),
+            snapshot=lambda: self.bundle(step, total, generator),
+        )
         return going
+
+    def bundle(self, step: int, total: float, generator: np.random.Generator) -> Bundle:
+        state = {"generator": generator.bit_generator.state}
+        return Bundle(step, "counter", "counter", "exact", "", {"total": np.array(total)}, {}, state, {}, {})
 
     def load(self, checkpoint: Checkpoint) -> Any:
         return Adder(float(checkpoint.policy["total"]))

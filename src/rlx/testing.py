@@ -64,6 +64,11 @@ class Rehearsal:
         assert found is not None, "nothing was saved"
         return found
 
+    def begin(self, policy: Policy, snapshot: Callable[[], Bundle]) -> None:
+        """Keep the untrained policy."""
+        policy.predict(self.observations)
+        self._save(snapshot().policy_only(), name=checkpoints.UNTRAINED)
+
     def is_due(self, step: int) -> bool:
         return True
 
@@ -202,11 +207,16 @@ class TrainerContract:
             if found.resume == "exact":
                 assert digest(resumed.saved) == digest(whole.saved), name
 
-    def test_a_loaded_policy_acts_as_it_did_in_training(self, tmp_path: Path) -> None:
+    def test_a_loaded_policy_acts_as_it_did_in_training_and_the_untrained_one_loads(self, tmp_path: Path) -> None:
         session = self.rehearse(tmp_path)
         policy = type(self).trainer().load(session.saved)
         policy.reset()
         np.testing.assert_array_equal(policy.predict(session.observations), session.greedy)
+
+        untrained = checkpoints.read(session.folder / checkpoints.UNTRAINED)
+        assert (untrained.step, untrained.optimizer, untrained.replay) == (0, {}, {})
+        assert digest(untrained) != digest(session.saved)
+        type(self).trainer().load(untrained).predict(session.observations)
 
     def test_a_reward_that_is_not_a_number_stops_the_seed(self, tmp_path: Path) -> None:
         import pytest

@@ -11,7 +11,7 @@ from rlx.errors import CheckpointInvalid, EvidenceInvalid
 from rlx.evaluate.measure import measure, protocol_for
 from rlx.runs.reference import resolve
 from rlx.runs.run import Run
-from tests.evaluate.linear import GOOD, POOR, make_run, register
+from tests.evaluate.linear import GOOD, POOR, config, make_run, register, write_checkpoint
 
 
 @pytest.fixture
@@ -24,13 +24,27 @@ def test_every_seed_is_measured_beside_the_random_policy_and_kept(cartpole: Run,
     reference = resolve("cartpole_001", tmp_path)
     found = list(measure(reference, protocol_for(reference, root=tmp_path, episodes=5)))
     assert [one.seed for one in found] == [0, 3]
-    assert found[0].evaluation.mean == 500.0 > found[1].evaluation.mean > found[0].random.mean
+    assert found[0].evaluation.mean == 500.0 > found[1].evaluation.mean > found[0].yardsticks["random"]["mean"]
     documents = {document["name"]: document for document in cartpole.evaluations()}
-    assert list(documents) == ["seed_0_latest", "seed_3_latest"]
+    assert list(documents) == ["random", "seed_0_latest", "seed_3_latest"]
     kept = documents["seed_0_latest"]
     assert (kept["seed"], kept["step"], kept["checkpoint"], kept["purpose"]) == (0, 1024, "latest", "report")
-    assert kept["random"]["mean"] == found[0].random.mean
+    assert kept["random"] == found[0].yardsticks["random"] == found[1].yardsticks["random"]
+    assert "untrained" not in kept
     assert len(kept["episodes"]) == 5
+
+
+def test_the_untrained_policy_is_measured_once_a_seed_under_the_same_protocol(cartpole: Run, tmp_path: Path) -> None:
+    folder = cartpole.path / "seed_0/checkpoints"
+    write_checkpoint(folder, "untrained", POOR, plain=config("cartpole"), step=0)
+    reference = resolve("cartpole_001", tmp_path)
+    first, other = measure(reference, protocol_for(reference, root=tmp_path, episodes=5))
+    assert first.evaluation.mean == 500.0 > first.yardsticks["untrained"]["mean"] == other.evaluation.mean
+    assert "untrained" not in other.yardsticks
+    shutil.rmtree(folder / "untrained")
+    (folder / "untrained").mkdir()
+    (again, _) = measure(reference, protocol_for(reference, root=tmp_path, episodes=5))
+    assert again.yardsticks == first.yardsticks
 
 
 def test_a_folder_outside_any_run_is_measured_by_its_own_config_and_not_kept(cartpole: Run, tmp_path: Path) -> None:

@@ -64,8 +64,42 @@ def test_a_whole_training_logs_evaluates_saves_and_reports(live: LiveSeed) -> No
     assert {"time/steps_per_second", "time/cpu_seconds", "time/memory_mb"} <= seed.rows[-1].keys()
     assert set(checkpoint.names(seed.checkpoints)) == {"latest", "best", "step_80"}
     names = {document["name"] for document in Run(live.folder.parent).evaluations()}
-    assert names == {"seed_0_step_50", "seed_0_step_100", "seed_0_latest"}
+    assert names == {"seed_0_step_50", "seed_0_step_100", "seed_0_latest", "random"}
     assert session.is_complete
+
+
+def test_the_report_stands_beside_the_random_and_the_untrained_policy(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    session.begin(LinearPolicy(np.array(POOR)), lambda: bundle(0))
+    drive(session, range(10, 200, 10))
+    session.close()
+    documents = {document["name"]: document for document in Run(live.folder.parent).evaluations()}
+    report, untrained = documents["seed_0_latest"], documents["seed_0_untrained"]
+    assert report["mean"] == 500.0 > report["untrained"]["mean"] == untrained["mean"]
+    assert report["random"]["mean"] == documents["random"]["mean"] < 100
+    assert report["fingerprint"] == untrained["fingerprint"] == documents["random"]["fingerprint"]
+    assert (untrained["step"], untrained["seed"]) == (0, 0)
+
+
+def test_the_untrained_policy_is_kept_without_what_only_training_needs_and_is_never_resumed(live: LiveSeed) -> None:
+    session = Session(experiment(), live)
+    session.begin(LinearPolicy(np.array(POOR)), lambda: bundle(0))
+    session.close()
+    kept = checkpoint.read(session.folder / "untrained")
+    assert (kept.step, kept.replay, kept.optimizer, kept.resume) == (0, {}, {}, "warm")
+    assert checkpoint.newest(session.folder) is None
+
+
+def test_the_random_policy_is_measured_once_for_all_seeds_of_a_run(live: LiveSeed, tmp_path: Path) -> None:
+    drive(first := Session(experiment(), live), range(10, 200, 10))
+    first.close()
+    (path,) = live.folder.parent.glob("eval/*/random.json")
+    before = path.stat().st_mtime_ns
+    (live.folder.parent / "seed_1").mkdir()
+    second = Session(experiment(), LiveSeed(live.folder.parent / "seed_1", root=tmp_path))
+    drive(second, range(10, 200, 10))
+    second.close()
+    assert path.stat().st_mtime_ns == before
 
 
 def test_best_is_the_first_of_equals_and_a_worse_policy_does_not_replace_it(live: LiveSeed) -> None:

@@ -1,8 +1,8 @@
-"""Measuring checkpoints: each seed a reference means, under one protocol, beside the random policy; kept in the run."""
+"""Measuring checkpoints: each seed a reference means, under one protocol, beside what no training scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from rlx.config.load import parse
 from rlx.evaluate.policy import rebuild, refuse_named_code
 from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluation, Evaluator
+from rlx.evaluate.yardstick import yardsticks
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
 from rlx.runs.reference import Reference
@@ -25,12 +26,13 @@ class Measurement:
     checkpoint: str
     step: int
     evaluation: Evaluation
-    random: Evaluation
+    yardsticks: Mapping[str, Any]
     file: Path | None
 
     def summary(self) -> dict[str, Any]:
         """Return the figures of this checkpoint as JSON-able data."""
-        return {"seed": self.seed, "checkpoint": self.checkpoint, "step": self.step, **self.evaluation.summary()}
+        named = {"seed": self.seed, "checkpoint": self.checkpoint, "step": self.step}
+        return {**named, **self.evaluation.summary(), **self.yardsticks}
 
 
 def protocol_for(reference: Reference, *, root: Path, episodes: int | None = None, like: Run | None = None) -> Protocol:
@@ -52,18 +54,18 @@ def measure(
     """Evaluate the checkpoint of every seed meant, one after the other; what belongs to a run is kept in it."""
     paths = reference.checkpoints(default=default, seed=seed)
     with Evaluator(protocol) as evaluator:
-        random = evaluator.evaluate_random()
         for number, path in paths.items():
             checkpoint = checkpoints.read(path, with_replay=False)
             policy = rebuild(checkpoint)
             evaluator.refuse_misfit(policy)
             evaluation = evaluator.evaluate(policy)
+            beside = yardsticks(evaluator, reference.run.path if reference.run else None, seed=number)
             document = {
-                **evaluation.document(), "random": random.summary(),
+                **evaluation.document(), **beside,
                 "seed": number, "checkpoint": path.name, "step": checkpoint.step,
             }  # fmt: skip
             file = None
             if reference.run is not None:
                 name = f"seed_{number}_{path.name}"
                 file = store.save_evaluation(reference.run.path, evaluation.fingerprint, name, document)
-            yield Measurement(number, path.name, checkpoint.step, evaluation, random, file)
+            yield Measurement(number, path.name, checkpoint.step, evaluation, beside, file)

@@ -50,13 +50,18 @@ LARGEST = {
 FIELDS = {"step": int, "backend": str, "algorithm": str, "resume": dict, "spaces": dict, "config": dict, "files": dict}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 STEP = re.compile(r"step_(\d+)")
+UNTRAINED = "untrained"
+PARITY = "parity"
 SHA256 = re.compile(r"[0-9a-f]{64}")
 SWAPS_TOLERATED = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bundle:
-    """What a trainer hands over to be saved; `resume` says how faithfully training continues from it."""
+    """What a trainer hands over to be saved; `resume` says how faithfully training continues from it.
+
+    `parity` is how evaluation knows the policy again (see `evaluate/parity`); empty where a backend tells nothing.
+    """
 
     step: int
     backend: str
@@ -68,12 +73,18 @@ class Bundle:
     state: dict[str, Any]
     replay: Arrays
     spaces: dict[str, Any]
+    parity: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
     def without_replay(self) -> Bundle:
         """Return the bundle that continues without its replay buffer, and says so."""
         if not self.replay:
             return self
         return replace(self, replay={}, resume="warm", missing=_and("replay buffer", self.missing))
+
+    def policy_only(self) -> Bundle:
+        """Return the bundle that acts as this one and does not train on."""
+        missing = _and("optimizer", "replay buffer", self.missing)
+        return replace(self, optimizer={}, replay={}, resume="warm", missing=missing)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +100,7 @@ class Checkpoint(Bundle):
 def write(folder: Path, bundle: Bundle, *, name: str, config: dict[str, Any]) -> Path:
     """Save a bundle as `folder`/`name`; until this returns, a reader finds the old one."""
     with _making(folder, name) as new:
-        document, arrays = tree.pack(bundle.state)
+        document, arrays = tree.pack({**bundle.state, PARITY: bundle.parity})
         members = {
             POLICY: tensors.write(new / POLICY, bundle.policy),
             OPTIMIZER: tensors.write(new / OPTIMIZER, bundle.optimizer),
@@ -153,7 +164,7 @@ def names(folder: Path) -> list[str]:
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """Return the valid checkpoint with the highest step, skipping damaged ones; None where there are none at all."""
+    """Return the valid checkpoint with the highest step, skipping damaged ones and `untrained`; None without any."""
     problems: list[str] = []
     found: list[tuple[int, bool, Path]] = []
     for path in _candidates(folder):
@@ -295,6 +306,7 @@ def _read_open(path: Path, descriptor: int, *, with_replay: bool) -> Checkpoint:
         _refuse(path, STATE, str(error))
     if not isinstance(state, dict):
         _refuse(path, STATE, "is not a mapping")
+    parity = state.pop(PARITY, {})
     return Checkpoint(
         step=manifest["step"],
         backend=manifest["backend"],
@@ -306,6 +318,7 @@ def _read_open(path: Path, descriptor: int, *, with_replay: bool) -> Checkpoint:
         state=state,
         replay=arrays.get(REPLAY, {}),
         spaces=manifest["spaces"],
+        parity=parity if isinstance(parity, dict) else {},
         path=path,
         manifest=manifest,
         config=manifest["config"],
@@ -415,13 +428,14 @@ def _refuse(path: Path, member: str, why: str) -> NoReturn:
 
 
 def _candidates(folder: Path) -> list[Path]:
-    present = names(folder)
+    present = [name for name in names(folder) if name != UNTRAINED]
     stranded = [folder / f".{name}.old" for name in _stranded(folder) if name not in present]
     return [*(folder / name for name in present), *stranded]
 
 
 def _stranded(folder: Path) -> list[str]:
-    return [path.name[1 : -len(".old")] for path in folder.glob(".*.old")] if folder.exists() else []
+    found = [path.name[1 : -len(".old")] for path in folder.glob(".*.old")] if folder.exists() else []
+    return [name for name in found if name != UNTRAINED]
 
 
 def _order(name: str) -> tuple[bool, int, str]:

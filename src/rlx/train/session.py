@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,12 @@ from rlx.train.sinks import Sinks
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment
     from rlx.evaluate.policy import Policy
+    from rlx.evaluate.protocol import Protocol
     from rlx.evaluate.rollout import Evaluation, Evaluator
     from rlx.runs.checkpoint import Bundle, Checkpoint
 
 PROGRESS_SECONDS = 0.5
+EMPTY: Mapping[str, Any] = {}
 
 
 class Session:
@@ -59,6 +62,15 @@ class Session:
     @property
     def stop_requested(self) -> bool:
         return self.live.stop_requested
+
+    def begin(self, policy: Policy, snapshot: Callable[[], Bundle]) -> None:
+        """Keep the untrained policy and its score; call it before the first update where there is no checkpoint."""
+        from rlx.evaluate.rollout import Evaluator
+
+        checkpoints.write(self.folder, snapshot().policy_only(), name=checkpoints.UNTRAINED, config=self._config)
+        with Evaluator(self._report_protocol) as evaluator:
+            evaluator.refuse_misfit(policy)
+            self._keep(evaluator.evaluate(policy), name=f"seed_{self.seed}_{checkpoints.UNTRAINED}")
 
     def is_due(self, step: int) -> bool:
         """Say whether `after_update` has anything to do at this step; cheap enough for every environment step."""
@@ -136,14 +148,22 @@ class Session:
 
     def _report(self, policy: Policy) -> None:
         """Measure the final policy on episodes that selected nothing."""
-        from rlx.evaluate.protocol import Protocol
         from rlx.evaluate.rollout import Evaluator
+        from rlx.evaluate.yardstick import yardsticks
 
-        with Evaluator(Protocol.of(self.experiment, purpose="report", root=self.root)) as evaluator:
-            self._keep(evaluator.evaluate(policy), name=f"seed_{self.seed}_latest")
+        with Evaluator(self._report_protocol) as evaluator:
+            evaluation = evaluator.evaluate(policy)
+            beside = yardsticks(evaluator, self.live.folder.parent, seed=self.seed)
+        self._keep(evaluation, name=f"seed_{self.seed}_latest", beside=beside)
 
-    def _keep(self, evaluation: Evaluation, *, name: str) -> None:
-        document = {**evaluation.document(), "seed": self.seed, "step": self.step}
+    @cached_property
+    def _report_protocol(self) -> Protocol:
+        from rlx.evaluate.protocol import Protocol
+
+        return Protocol.of(self.experiment, purpose="report", root=self.root)
+
+    def _keep(self, evaluation: Evaluation, *, name: str, beside: Mapping[str, Any] = EMPTY) -> None:
+        document = {**evaluation.document(), **beside, "seed": self.seed, "step": self.step}
         store.save_evaluation(self.live.folder.parent, evaluation.fingerprint, name, document)
 
     def _save(self, bundle: Bundle, *, is_best: bool, is_milestone: bool) -> None:

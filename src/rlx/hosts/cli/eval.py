@@ -10,6 +10,7 @@ Example: rlx eval cartpole_ppo_001
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from rlx.errors import UsageError
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     protocol = protocol_for(reference, root=root, episodes=args.episodes, like=like)
     rows, random, fingerprint = [], None, None
     for one in measure(reference, protocol, seed=args.seed):
-        random, fingerprint = one.random.summary(), one.evaluation.fingerprint
+        random, fingerprint = one.yardsticks["random"], one.evaluation.fingerprint
         rows.append({**one.summary(), "file": str(one.file.relative_to(root)) if one.file else None})
         if one.seed is not None:
             say(f"seed {one.seed}: {one.evaluation.mean:.4g}")
@@ -46,10 +47,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
-    is_successful = any("success_rate" in row for row in data["seeds"])
-    header = ["seed", "checkpoint", "step", "n", "mean", "std", "min", "max", *(["success"] if is_successful else [])]
-    rows = [_cells(str(row["seed"]) if row["seed"] is not None else "–", row, is_successful) for row in data["seeds"]]
-    rows.append(_cells("random policy", {"checkpoint": "–", **data["random"]}, is_successful))
+    columns = {"success_rate": "success", "untrained": "untrained"}
+    known = [key for key in columns if any(key in row for row in data["seeds"])]
+    header = ["seed", "checkpoint", "step", "n", "mean", "std", "min", "max", *(columns[key] for key in known)]
+    rows = [_cells(str(row["seed"]) if row["seed"] is not None else "–", row, known) for row in data["seeds"]]
+    rows.append(_cells("random policy", {"checkpoint": "–", **data["random"]}, known))
     lines = [table(header, rows, right=range(2, len(header)))]
     cut = sum(row.get("cut", 0) for row in data["seeds"])
     if cut:
@@ -60,8 +62,13 @@ def render(data: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _cells(name: str, row: dict[str, Any], is_successful: bool) -> list[str]:
+def _cells(name: str, row: dict[str, Any], known: Sequence[str]) -> list[str]:
     figures = [f"{row[key]:.4g}" for key in ("mean", "std", "min", "max")]
     step = f"{row['step']:,}" if "step" in row else "–"
-    success = [f"{row['success_rate']:.0%}" if "success_rate" in row else "–"] if is_successful else []
-    return [name, row["checkpoint"], step, str(row["n"]), *figures, *success]
+    return [name, row["checkpoint"], step, str(row["n"]), *figures, *(_cell(row, key) for key in known)]
+
+
+def _cell(row: dict[str, Any], key: str) -> str:
+    if key not in row:
+        return "–"
+    return f"{row[key]:.0%}" if key == "success_rate" else f"{row[key]['mean']:.4g}"

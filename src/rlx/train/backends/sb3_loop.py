@@ -33,6 +33,7 @@ def train(session: Session) -> None:
 def _train(learner: Learner, session: Session) -> None:
     if session.checkpoint is None:
         learner.begin()
+        _tell_beginning(learner, session)
     else:
         learner.restore(session.checkpoint)
     if isinstance(learner.algorithm, ARS):
@@ -105,16 +106,18 @@ def _ends_well(learner: Learner, session: Session) -> bool:
     learner.check_health(with_parameters=is_due)
     if not is_due:
         return True
-    randomness = sb3_state.random_state()  # before an evaluation draws from it
-    try:
+    with sb3_state.untouched_randomness() as randomness:  # an evaluation draws from it
         return session.after_update(
             learner.step,
             learner.metrics(),
             policy=learner.policy,
             snapshot=lambda: learner.bundle(learner.mark() | {"random": randomness}),
         )
-    finally:
-        sb3_state.set_random_state(randomness)
+
+
+def _tell_beginning(learner: Learner, session: Session) -> None:
+    with sb3_state.untouched_randomness() as randomness:
+        session.begin(learner.policy, lambda: learner.bundle(learner.mark() | {"random": randomness}))
 
 
 @contextmanager

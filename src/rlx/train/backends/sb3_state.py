@@ -67,11 +67,11 @@ def set_random_state(state: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def untouched_randomness() -> Iterator[None]:
-    """Leave the process's generators as they were, whatever the block draws."""
+def untouched_randomness() -> Iterator[dict[str, Any]]:
+    """Leave the process's generators as they were, whatever the block draws; yields their state."""
     state = random_state()
     try:
-        yield
+        yield state
     finally:
         set_random_state(state)
 
