@@ -14,6 +14,7 @@ from torch.distributions import Distribution
 
 from rlx.config.schema import Experiment
 from rlx.errors import JobFailed
+from rlx.runs import checkpoint as checkpoints
 from rlx.testing import Rehearsal, digest
 from rlx.train.backends.sb3 import Sb3Trainer
 from rlx.train.backends.sb3_learner import Learner
@@ -114,10 +115,10 @@ def test_weights_broken_between_updates_are_named(tmp_path: Path) -> None:
         Sb3Trainer().train(cast("Any", Vandal(tiny("ppo"), tmp_path, root=tmp_path)))
 
 
-def test_nothing_is_saved_after_divergence(tmp_path: Path) -> None:
+def test_nothing_but_the_untrained_policy_is_saved_after_divergence(tmp_path: Path) -> None:
     with pytest.raises(Diverged):
         rehearse(tiny("ppo", learning_rate=1e30), tmp_path / "checkpoints")
-    assert not (tmp_path / "checkpoints").exists()
+    assert checkpoints.names(tmp_path / "checkpoints") == ["untrained"]
 
 
 def test_torchs_own_settings_are_put_back(tmp_path: Path) -> None:
