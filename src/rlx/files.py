@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from rlx.errors import FileDamaged
+from rlx.errors import FileDamaged, UsageError
 
 _NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DUMP = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
@@ -80,6 +80,24 @@ def write_atomic(path: Path, content: bytes) -> None:
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a new file beside `path` that takes its place when the block ends well; says so where none can be made."""
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        temporary.touch()
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --out") from error
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_durable(path: Path, content: bytes) -> None:

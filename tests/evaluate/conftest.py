@@ -116,6 +116,29 @@ class DrawnBadly(Drawn):
         return "a picture"
 
 
+class DrawnBlack(Drawn):
+    def render(self):
+        return np.zeros((32, 48, 3), np.uint8)
+
+
+class DrawnNever(Drawn):
+    def render(self):
+        return None
+
+
+class DrawnReporting(Drawn):
+    """Lasts 20 steps on every seed and reports reward terms."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        self.left = self.long
+        return observation, info
+
+    def step(self, action):
+        observation, _, terminated, _, info = super().step(action)
+        return observation, 0.5, terminated, False, {"reward_terms": {"alive": 1.0, "energy": -0.5}}
+
+
 class DrawnInText(Lengths):
     metadata = {"render_modes": ["ansi"]}
 

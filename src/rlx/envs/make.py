@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import sys
 import warnings
@@ -19,6 +18,7 @@ from gymnasium.envs.registration import EnvSpec
 from rlx.config.schema import Env, Wrapper
 from rlx.envs import wrappers
 from rlx.envs.arguments import accepted_by, refuse_unknown, takes, unknown_argument
+from rlx.envs.display import prepare_display, refuse_undrawable
 from rlx.envs.lookup import creator_of, is_installed, missing_package, refuse_missing, spec_of, unknown
 from rlx.envs.scan import envs_in
 from rlx.envs.source import importable, is_file_reference, load_module, load_object, user_error
@@ -99,14 +99,6 @@ def source_of(env_id: str) -> str:
     if spec is not None:
         return spec.entry_point if isinstance(spec.entry_point, str) else getattr(spec.entry_point, "__module__", "")
     return env_id.partition(":")[0]
-
-
-def prepare_display(render_mode: str | None) -> None:
-    """Let pygame draw without a display, without taking our signals and without its greeting."""
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")
-    if render_mode is not None and render_mode != "human":
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 @contextlib.contextmanager
@@ -261,6 +253,11 @@ def _require_render_mode(made: AnyEnv, render_mode: str, label: str) -> None:
             hint=f'its render modes: {", ".join(modes) or "none"}; add "{render_mode}" to metadata["render_modes"] '
             "and take a `render_mode` argument",
         )
+    try:
+        refuse_undrawable(made, label=label)
+    except RlxError:
+        made.close()
+        raise
 
 
 def _limited(made: AnyEnv, limit: int | None) -> AnyEnv:

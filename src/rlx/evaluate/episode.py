@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +42,7 @@ class Episode:
 class Lane:
     """One environment and the seeds of the episodes it plays, one after the other."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], seeds: range, *, protocol: Protocol) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], seeds: Sequence[int], *, protocol: Protocol) -> None:
         self.env, self.seeds = env, seeds
         self.name, self.root = protocol.env.id, protocol.root
         self.horizon = horizon(env) or UNDECLARED_HORIZON
@@ -62,8 +61,9 @@ class Lane:
     def begin(self) -> None:
         """Reset the environment with the next episode's seed."""
         self.seed = self.seeds[len(self.played)]
-        self.length, self.total = 0, 0.0
+        self.length, self.reward, self.total = 0, 0.0, 0.0
         self.terms: dict[str, float] = {}
+        self.last_terms: dict[str, float] = {}
         try:
             self.observation, _ = self.env.reset(seed=self.seed)
         except Exception as error:  # the environment is other people's code, as a plug-in is
@@ -84,9 +84,11 @@ class Lane:
 
     def _count(self, reward: float, info: Mapping[str, Any]) -> None:
         self.length += 1
+        self.reward = reward
         self.total += reward
-        for term, value in (info.get("reward_terms") or {}).items():
-            self.terms[term] = self.terms.get(term, 0.0) + float(value)
+        self.last_terms = {term: float(value) for term, value in (info.get("reward_terms") or {}).items()}
+        for term, value in self.last_terms.items():
+            self.terms[term] = self.terms.get(term, 0.0) + value
 
     def mask(self) -> NDArray[np.bool_]:
         """Return the allowed actions; all of them once there is nothing left to play."""
@@ -99,9 +101,9 @@ class Lane:
         try:
             return self.env.render()
         except Exception as error:  # as above
-            raise self._failure(error, f"render after step {self.length}", hint=_drawing_hint()) from error
+            raise self._failure(error, f"render after step {self.length}") from error
 
-    def _failure(self, error: Exception, moment: str, *, hint: str | None = None) -> RlxError:
+    def _failure(self, error: Exception, moment: str) -> RlxError:
         if isinstance(error, RlxError):
             return error
         place = where(error, root=self.root)
@@ -109,17 +111,10 @@ class Lane:
         raised = f"{self.name} raised {what}" + (f" ({place})" if place else "")
         return JobFailed(
             f"{raised} at {moment} of the episode with seed {self.seed}",
-            hint=hint or "the error is the environment's: fix it there, then evaluate again",
+            hint="the error is the environment's: fix it there, then evaluate again",
         )
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:
     value = info.get("is_success", info.get("success"))
     return None if value is None else bool(value)
-
-
-def _drawing_hint() -> str | None:
-    """Name what MuJoCo needs to draw without a display."""
-    if "mujoco" not in sys.modules:
-        return None
-    return "without a display MuJoCo draws with EGL (libegl1), or with MUJOCO_GL=osmesa and libosmesa6"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -14,92 +12,144 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlx import tools
-from rlx.envs.make import make_env
+from rlx import files, tools
+from rlx.envs.make import make_env, quiet
 from rlx.errors import RlxError, UsageError
 from rlx.evaluate.episode import Episode, Lane
+from rlx.evaluate.overlay import overlaid
 from rlx.evaluate.policy import Policy, stack
 from rlx.evaluate.protocol import Protocol
-from rlx.evaluate.rollout import own_randomness
+from rlx.evaluate.rollout import MOST_PARALLEL, own_randomness
+from rlx.evaluate.sheet import ContactSheet
 
 Frame = NDArray[np.uint8]
 Writer = Callable[[Path, Iterable[Frame], int], None]
 
 USUAL_FPS = 30
+MOST_STEPS = 3000
+"""An episode's steps after these are played, so that its return is right, but not filmed."""
 GIF_FASTEST_FPS = 50
 """Viewers slow down gifs whose frames last under 20 ms."""
 
 
 @dataclass(frozen=True)
 class Film:
-    """A video file and the episodes in it."""
+    """A video file and the episodes in it; `unfilmed_steps` were played after the film's limit for an episode."""
 
     path: Path
     episodes: tuple[Episode, ...]
     frames: int
     fps: int
+    unfilmed_steps: int = 0
+    sheet: Path | None = None
 
 
-def film(policy: Policy, protocol: Protocol, path: Path) -> Film:
-    """Play the protocol's episodes one after the other and write them to `path` (.mp4 or .gif)."""
+def film(
+    policy: Policy,
+    protocol: Protocol,
+    path: Path,
+    *,
+    seeds: Sequence[int] | None = None,
+    most_steps: int = MOST_STEPS,
+    is_overlaid: bool = False,
+    sheet: ContactSheet | None = None,
+) -> Film:
+    """Play episodes one after the other, as the protocol would, and write them to `path` (.mp4 or .gif).
+
+    `seeds` are those of the protocol's episodes to play, all of them by default. A contact sheet lies beside the film.
+    """
     write = _writer(path)
-    use_no_display()
     env = make_env(protocol.env, root=protocol.root, render_mode="rgb_array")
-    lane = Lane(env, protocol.episode_seeds(), protocol=protocol)
+    lane = Lane(env, seeds or protocol.episode_seeds(), protocol=protocol)
     fps = max(1, round(float(env.metadata.get("render_fps") or USUAL_FPS)))
-    camera = _Camera(lane, policy, protocol)
+    camera = _Camera(lane, policy, protocol, most_steps=most_steps, is_overlaid=is_overlaid, sheet=sheet)
     try:
-        with own_randomness(protocol.episode_seeds().start), _replacing(path) as temporary:
+        with own_randomness(lane.seeds[0]), quiet(), files.replacing(path) as temporary:
             write(temporary, camera, fps)
     finally:
         env.close()
-    return Film(path, tuple(lane.played), camera.frames, fps)
-
-
-def use_no_display() -> None:
-    """Tell MuJoCo to draw in memory where there is no display; pygame is told so by `make_env`."""
-    if not os.environ.get("DISPLAY"):
-        os.environ.setdefault("MUJOCO_GL", "egl")
+    beside = path.with_suffix(".png") if sheet else None
+    if sheet and beside:
+        with files.replacing(beside) as temporary:
+            sheet.save(temporary)
+    return Film(path, tuple(lane.played), camera.frames, fps, camera.unfilmed, beside)
 
 
 class _Camera:
-    """The frames of every episode in turn: after the reset, and after each step."""
+    """The frames of every episode in turn: after the reset, and after each step.
 
-    def __init__(self, lane: Lane, policy: Policy, protocol: Protocol) -> None:
+    The policy sees a batch as large as in an evaluation, with the observation in the episode's row of it: the same
+    arithmetic gives the same actions, bit for bit, where a batch of one could round differently.
+    """
+
+    def __init__(
+        self,
+        lane: Lane,
+        policy: Policy,
+        protocol: Protocol,
+        *,
+        most_steps: int,
+        is_overlaid: bool,
+        sheet: ContactSheet | None,
+    ) -> None:
         self.lane, self.policy, self.protocol = lane, policy, protocol
-        self.frames = 0
+        self.most_steps, self.is_overlaid, self.sheet = most_steps, is_overlaid, sheet
+        self.rows = min(protocol.episodes, MOST_PARALLEL)
+        self.frames = self.unfilmed = 0
         self.size: tuple[int, ...] | None = None
+        self.is_blank = True
 
     def __iter__(self) -> Iterator[Frame]:
         while self.lane.is_active:
             self.lane.begin()
             self.policy.reset()
             yield self._frame()
-            while not self._step():
+            yield from self._steps()
+            if self.sheet:
+                self.sheet.end(self.lane.played[-1])
+        if self.is_blank:
+            raise UsageError(
+                f"{self.lane.name}: all {self.frames} frames are one colour", hint="its render() draws nothing"
+            )
+
+    def _steps(self) -> Iterator[Frame]:
+        is_over = False
+        while not is_over:
+            is_over = self._step()
+            if self.lane.length <= self.most_steps:
                 yield self._frame()
-            yield self._frame()
+            else:
+                self.unfilmed += 1
 
     def _step(self) -> bool:
         from gymnasium.vector.utils import batch_space, iterate
 
-        env = self.lane.env
-        masks = self.lane.mask()[None] if self.lane.mask_of else None
-        observations = stack(env.observation_space, [self.lane.observation])
+        env, row = self.lane.env, (self.lane.seed - self.protocol.episode_seeds().start) % self.rows
+        masks = np.stack([self.lane.mask()] * self.rows) if self.lane.mask_of else None
+        observations = stack(env.observation_space, [self.lane.observation] * self.rows)
         actions = self.policy.predict(observations, deterministic=self.protocol.deterministic, masks=masks)
-        return self.lane.step(next(iter(iterate(batch_space(env.action_space, 1), actions))))
+        return self.lane.step(list(iterate(batch_space(env.action_space, self.rows), actions))[row])
 
     def _frame(self) -> Frame:
         frame: Any = self.lane.render()
         if not isinstance(frame, np.ndarray) or frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
-            found = f"{frame.dtype} {frame.shape}" if isinstance(frame, np.ndarray) else type(frame).__name__
+            found = f"{frame.dtype} {frame.shape}" if isinstance(frame, np.ndarray) else _spelled(frame)
             raise UsageError(
-                f"{self.lane.name}: render() gave {found}, not a frame", hint="return uint8 (height, width, 3)"
+                f"{self.lane.name}: render() gave {found}, not a frame",
+                hint='with render_mode "rgb_array" return a uint8 array (height, width, 3)',
             )
         if self.size not in (None, frame.shape):
             raise UsageError(f"{self.lane.name}: its frames change size from {self.size} to {frame.shape}")
         self.size = frame.shape
         self.frames += 1
-        return frame
+        self.is_blank = self.is_blank and bool((frame == frame[0, 0]).all())
+        if self.sheet:
+            self.sheet.add(frame, self.lane)
+        return overlaid(frame, self.lane) if self.is_overlaid else frame
+
+
+def _spelled(frame: object) -> str:
+    return "None" if frame is None else f"a {type(frame).__name__}"
 
 
 def _writer(path: Path) -> Writer:
@@ -107,18 +157,6 @@ def _writer(path: Path) -> Writer:
     if path.suffix.lower() not in known:
         raise UsageError(f"{path}: not a video format rlx writes", hint="end the name in .mp4 or .gif")
     return known[path.suffix.lower()]
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Yield a name beside `path` that takes its place when the block ends well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:

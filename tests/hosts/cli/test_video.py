@@ -17,6 +17,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     register(monkeypatch)
     monkeypatch.setenv("RLX_ROOT", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "rlx.toml").touch()
     make_run(tmp_path, "cartpole", {2: POOR, 5: POOR})
     return tmp_path
 
@@ -24,9 +25,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_films_the_first_seeds_best_into_the_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["video", "cartpole_001", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert (data["seed"], data["checkpoint"], len(data["episodes"])) == (2, "best", 1)
-    assert Path(data["file"]) == root / "runs/cartpole_001/videos/seed_2_best.mp4"
-    assert Path(data["file"]).stat().st_size > 1000
+    (film,) = data["films"]
+    assert (data["seed"], data["checkpoint"], len(film["episodes"])) == (2, "best", 1)
+    assert Path(film["file"]) == root / "runs/cartpole_001/videos/cartpole_001_seed_2_best.mp4"
+    assert Path(film["file"]).stat().st_size > 1000
+    assert film["sheet"] is None
 
 
 def test_says_where_the_film_is_and_what_the_policy_scored(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,6 +40,36 @@ def test_says_where_the_film_is_and_what_the_policy_scored(root: Path, capsys: p
     assert lines[1] == "policy: cartpole_001, seed 5, latest"
     assert lines[2].startswith("return: ")
     assert (root / "a/film.gif").read_bytes()[:6] == b"GIF89a"
+
+
+def test_films_the_best_the_median_and_the_worst_of_the_protocols_episodes(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["video", "cartpole_001:latest", "--which", "all", "--episodes", "5", "--gif", "--sheet", "--overlay"]
+    assert call([*argv, "--json"]) == 0
+    printed = capsys.readouterr()
+    films = json.loads(printed.out)["films"]
+    assert "playing 5 episodes to choose from" in printed.err
+    returns = [film["episodes"][0]["return"] for film in films]
+    assert returns == sorted(returns, reverse=True)
+    assert returns[0] > returns[-1]
+    assert [Path(film["file"]).name for film in films] == [
+        f"cartpole_001_seed_2_latest_{which}_episode.gif" for which in ("best", "median", "worst")
+    ]
+    assert all(film["chosen"] == film["episodes"][0] for film in films)
+    assert all(Path(film["sheet"]).read_bytes()[:4] == b"\x89PNG" for film in films)
+
+    assert call(["eval", "cartpole_001", "--episodes", "5", "--seed", "2"]) == 0
+    capsys.readouterr()
+    assert (
+        call(["video", "cartpole_001:latest", "--which", "worst", "--episodes", "5", "--steps", "3", "-o", "w.mp4"])
+        == 0
+    )
+    printed = capsys.readouterr()
+    assert "playing" not in printed.err
+    assert f"episode: the worst of 5 by return (seed {films[2]['chosen']['seed']})" in printed.out
+    assert f"note: the last {films[2]['episodes'][0]['length'] - 3} steps are not in the film" in printed.out
+    assert (root / "w.mp4").is_file()
 
 
 def test_a_loose_checkpoint_is_filmed_here(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,6 +85,9 @@ def test_a_loose_checkpoint_is_filmed_here(root: Path, capsys: pytest.CaptureFix
         (["video", "cartpole_001", "--out", "film.avi"], 2, "end the name in .mp4 or .gif"),
         (["video", "cartpole_001", "--out", "film.gif", "--format", "mp4"], 2, "is not a mp4"),
         (["video", "cartpole_001", "--episodes", "0"], 2, "at least one episode"),
+        (["video", "cartpole_001", "--steps", "0"], 2, "at least one step"),
+        (["video", "cartpole_001", "--which", "first"], 2, "invalid choice"),
+        (["video", "cartpole_001", "--out", "rlx.toml/film.mp4"], 2, "hint: name another file with --out"),
         (["video", "cartpole_001:step_1"], 3, "it has: best, latest"),
     ],
 )

@@ -122,6 +122,8 @@ def _tools(root: Path, *, is_quick: bool) -> Iterator[Check]:
     yield _check("display", OK, display or "none; rlx draws without one")
     if not is_quick:
         yield _attempt("drawing an environment", lambda: _draw(root))
+        if _version("mujoco"):
+            yield _drawing_mujoco()
 
 
 def _attempt(name: str, action: Callable[[], str]) -> Check:
@@ -131,13 +133,19 @@ def _attempt(name: str, action: Callable[[], str]) -> Check:
         return _check(name, MISSING, str(error), "rlx video needs it; training does not")
 
 
+def _drawing_mujoco() -> Check:
+    from rlx.envs.display import opengl_library
+
+    library = opengl_library()
+    return _check("drawing MuJoCo", OK if library else MISSING, library or "neither egl nor osmesa works",
+                  "apt-get install libegl1 (or libosmesa6): rlx video needs it; training does not")  # fmt: skip
+
+
 def _draw(root: Path) -> str:
     """Draw CartPole without a display, as `rlx video` does."""
     from rlx.config.schema import Env
     from rlx.envs.make import make_env
-    from rlx.evaluate.video import use_no_display
 
-    use_no_display()
     env = make_env(Env(id="CartPole-v1"), root=root, render_mode="rgb_array")
     try:
         env.reset(seed=0)

@@ -1,0 +1,56 @@
+"""Which episode to watch: the best, the median or the worst of those a protocol has, and where those are known from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from rlx.evaluate.episode import Episode
+from rlx.evaluate.policy import Policy
+from rlx.evaluate.protocol import Protocol
+from rlx.evaluate.rollout import Evaluator
+from rlx.files import number
+from rlx.runs import checkpoint as checkpoints
+from rlx.runs.run import Run
+
+Which = Literal["best", "median", "worst"]
+EVERY: tuple[Which, ...] = ("best", "median", "worst")
+
+
+def pick(episodes: Sequence[Episode], which: Which) -> Episode:
+    """Return the best, median (the lower of two) or worst episode by return; NaN is worse than everything."""
+
+    def order(episode: Episode) -> tuple[bool, float, int]:
+        is_nan = math.isnan(episode.episode_return)
+        return not is_nan, 0.0 if is_nan else episode.episode_return, -episode.seed
+
+    ordered = sorted(episodes, key=order)
+    return ordered[{"best": -1, "median": (len(ordered) - 1) // 2, "worst": 0}[which]]
+
+
+def stored_episodes(run: Run | None, protocol: Protocol, checkpoint: Path, *, seed: int | None) -> list[Episode]:
+    """Return the episodes a run keeps of this very checkpoint under this protocol; none where it was not evaluated."""
+    if run is None:
+        return []
+    step, fingerprint = checkpoints.read(checkpoint, with_replay=False).step, protocol.fingerprint()
+    wanted = (fingerprint, seed, checkpoint.name, step)
+    for document in run.evaluations():
+        if wanted == tuple(document.get(key) for key in ("fingerprint", "seed", "checkpoint", "step")):
+            return [_episode(row) for row in document["episodes"]]
+    return []
+
+
+def play_episodes(policy: Policy, protocol: Protocol) -> list[Episode]:
+    """Play every episode of a protocol; nothing is kept."""
+    with Evaluator(protocol) as evaluator:
+        evaluator.refuse_misfit(policy)
+        return list(evaluator.evaluate(policy).episodes)
+
+
+def _episode(row: Mapping[str, Any]) -> Episode:
+    terms = {term: number(value) for term, value in (row.get("terms") or {}).items()}
+    return Episode(
+        row["seed"], number(row["return"]), row["length"], row.get("success"), terms, bool(row.get("is_cut"))
+    )
