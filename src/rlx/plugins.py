@@ -8,6 +8,7 @@ from typing import Any
 from rlx.errors import NotFound, did_you_mean
 
 BACKENDS = {
+    "fast": "rlx.train.backends.fast:FastTrainer",
     "sb3": "rlx.train.backends.sb3:Sb3Trainer",
 }
 

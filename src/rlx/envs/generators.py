@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,29 @@ class GlobalGenerators:
         torch = sys.modules.get("torch")
         return cls(random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None)
 
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> GlobalGenerators:
+        """Return the moment that `document` describes."""
+        torch, state = sys.modules.get("torch"), document["torch"]
+        moment = torch.from_numpy(np.array(state)) if torch and state is not None else None
+        return cls(document["python"], document["numpy"], moment)
+
+    @staticmethod
+    def seed(seed: int) -> None:
+        """Start them all anew; torch's only where it is loaded."""
+        random.seed(seed)
+        np.random.seed(seed)
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(seed)
+
+    def document(self) -> dict[str, Any]:
+        """Return this moment as plain values and arrays."""
+        return {
+            "python": self.python,
+            "numpy": self.numpy,
+            "torch": None if self.torch is None else self.torch.numpy(),
+        }
+
     def put_back(self) -> None:
         """Make them continue from that moment."""
         random.setstate(self.python)
@@ -35,10 +58,10 @@ class GlobalGenerators:
 
 
 @contextlib.contextmanager
-def global_generators_kept() -> Iterator[None]:
+def global_generators_kept() -> Iterator[GlobalGenerators]:
     """Leave the global random generators as they were."""
     kept = GlobalGenerators.now()
     try:
-        yield
+        yield kept
     finally:
         kept.put_back()

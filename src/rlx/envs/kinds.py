@@ -106,7 +106,7 @@ def _find_kind(cls: type) -> str:
 
 
 def _by_module(cls: type) -> str | None:
-    module = cls.__module__ or ""
+    module = getattr(cls, "__module__", None) or ""  # SWIG makes types without one
     top = module.partition(".")[0]
     if f"{module}.{cls.__name__}" in SEQUENCES:
         return "sequence"

@@ -168,7 +168,7 @@ def test_a_warm_start_from_a_checkpoint_without_replay_goes_on(tmp_path: Path) -
 def test_a_stop_asked_for_during_a_long_rollout_saves_the_boundary_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlx.train.backends.sb3_loop.WORTH", 0)  # every rollout is long enough to be marked
+    monkeypatch.setattr("rlx.train.watch.WORTH", 0)  # every rollout is long enough to be marked
     experiment = tiny("ppo", rollout_steps=64, batch_size=64, total_timesteps=512)
     session = rehearse(experiment, tmp_path, stop_at_poll=10)
     assert session.rows == []

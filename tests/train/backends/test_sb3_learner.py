@@ -38,8 +38,8 @@ def test_an_environment_that_cannot_be_captured_makes_the_resume_a_boundary(tmp_
 
 def test_box2d_is_a_boundary_and_mujoco_is_exact(tmp_path: Path) -> None:
     lander = learner_of(tiny("ppo", env={"id": "LunarLander-v3"}), tmp_path)
-    assert (lander.label, "world" in lander.missing) == ("boundary", True)
-    assert learner_of(tiny("ppo", env={"id": "InvertedPendulum-v5"}), tmp_path).label == "exact"
+    assert (lander.fidelity.label, "world" in lander.fidelity.missing) == ("boundary", True)
+    assert learner_of(tiny("ppo", env={"id": "InvertedPendulum-v5"}), tmp_path).fidelity.label == "exact"
 
 
 def test_mujoco_resumes_bit_for_bit(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from rlx.train import health
 from rlx.train.backends import sb3_algorithms, sb3_health, sb3_metrics, sb3_state
 from rlx.train.backends.sb3_policy import Sb3Policy
 from rlx.train.backends.sb3_vecenv import SameStepVecEnv
+from rlx.train.fidelity import Fidelity
 
 BACKEND = "sb3"
 
@@ -35,7 +36,9 @@ class Learner:
         self.attempt = 0
         self.threads = experiment.resources.cores
         torch.set_num_threads(self.threads)
-        self.label, self.missing = _label(experiment, root)
+        self.fidelity = Fidelity(experiment, root=root)
+        if sb3_algorithms.is_custom(experiment):
+            self.fidelity.weaken("warm", f"what `{experiment.algo.name}` keeps beside SB3's own state")
         vector = make_vector(experiment.env, root=root)
         self.env = SameStepVecEnv(
             vector, seeds=env_seeds(seed, vector.num_envs), keep_infos=sb3_algorithms.is_custom(experiment)
@@ -49,7 +52,7 @@ class Learner:
             self.env.close()
             raise
         if self.algorithm.device.type == "cuda":
-            self._weaken("warm", "bit-exact arithmetic on the GPU")
+            self.fidelity.weaken("warm", "bit-exact arithmetic on the GPU")
         self.values = sb3_metrics.Values()
         self.algorithm.set_logger(self.values)  # type: ignore[arg-type]
         self.policy = Sb3Policy(self.algorithm.policy, self._normalise if self.normalizer else None)
@@ -99,7 +102,7 @@ class Learner:
             "progress": sb3_state.progress_state(self.algorithm),
             "account": sb3_state.account_state(self.env),
             "normalizer": sb3_state.normalizer_state(self.normalizer),
-            "env": self._captured(),
+            "env": self.fidelity.capture(self.env.env),
         }
 
     def bundle(self, mark: dict[str, Any]) -> Bundle:
@@ -117,8 +120,8 @@ class Learner:
             step=mark["progress"]["counters"]["num_timesteps"],
             backend=BACKEND,
             algorithm=self.experiment.algo.name,
-            resume=self.label,
-            missing=self.missing,
+            resume=self.fidelity.label,
+            missing=self.fidelity.missing,
             policy=sb3_state.policy_arrays(algorithm),
             optimizer=optimizer,
             state=state,
@@ -135,6 +138,10 @@ class Learner:
         row |= sb3_metrics.canonical(self.values.values)
         value = sb3_metrics.q_mean(self.algorithm) if self.values.values.get("train/n_updates") else None
         return row if value is None else {**row, "train/q_mean": value}
+
+    def recent_return(self) -> float | None:
+        """Return the mean return of the recent episodes, for the live display."""
+        return sb3_metrics.recent_return(self.algorithm)
 
     def check_health(self, *, with_parameters: bool) -> None:
         """Stop where the last update left something that is not finite."""
@@ -172,32 +179,9 @@ class Learner:
         self.env.reseed(env_seeds(self.seed, count * (self.attempt + 1))[-count:])  # never the same starts again
         self._reset_environments()
 
-    def _captured(self) -> Any:
-        if self.label != "exact":
-            return None
-        try:
-            return env_state.capture(self.env.env)
-        except env_state.Uncapturable as error:  # it could at the start, and no longer can
-            self._weaken("boundary", f"environment state ({error})")
-            return None
-
-    def _weaken(self, label: str, missing: str) -> None:
-        self.label = "warm" if "warm" in (label, self.label) else label
-        self.missing = f"{self.missing}, {missing}" if self.missing else missing
-
     def _normalise(self, observations: Any) -> Any:
         assert self.normalizer is not None
         return self.normalizer.normalize_obs(observations)
-
-
-def _label(experiment: Experiment, root: Path) -> tuple[str, str]:
-    """Say how faithful a resume of this experiment can be, by probing its environment."""
-    probed = env_state.probe(lambda: make_vector(experiment.env, root=root, num_envs=1))
-    missing = [] if probed.is_exact else [f"environment state ({probed.missing})"]
-    if sb3_algorithms.is_custom(experiment):
-        missing.append(f"what `{experiment.algo.name}` keeps beside SB3's own state")
-        return "warm", ", ".join(missing)
-    return ("exact" if probed.is_exact else "boundary"), ", ".join(missing)
 
 
 def _normalizer(experiment: Experiment, env: SameStepVecEnv) -> VecNormalize | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,12 +11,10 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch.distributions import Distribution
 
-from rlx.train.backends import sb3_health, sb3_metrics, sb3_state
+from rlx.train.backends import sb3_health, sb3_state
 from rlx.train.backends.sb3_learner import Learner
 from rlx.train.session import Session
-
-PROGRESS_SECONDS = 0.5
-WORTH = 50  # a mark is taken where a rollout lasts this many times as long as taking it: 2 % at most
+from rlx.train.watch import Watch
 
 
 def train(session: Session) -> None:
@@ -47,7 +44,7 @@ def _train(learner: Learner, session: Session) -> None:
 
 def _on_policy(learner: Learner, session: Session) -> None:
     algorithm: Any = learner.algorithm
-    watch = Watch(learner, session)
+    watch = Callback(learner, session)
     while not learner.is_complete:
         with watch.rollout(), _named_divergence(learner):
             is_whole = algorithm.collect_rollouts(
@@ -65,7 +62,7 @@ def _on_policy(learner: Learner, session: Session) -> None:
 
 def _off_policy(learner: Learner, session: Session) -> None:
     algorithm: Any = learner.algorithm
-    watch = Watch(learner, session)
+    watch = Callback(learner, session)
     while not learner.is_complete:
         with _named_divergence(learner):
             rollout = algorithm.collect_rollouts(
@@ -86,7 +83,7 @@ def _off_policy(learner: Learner, session: Session) -> None:
 
 def _random_search(learner: Learner, session: Session) -> None:
     algorithm: Any = learner.algorithm
-    watch = Watch(learner, session, raises=True)
+    watch = Callback(learner, session, raises=True)
     while not learner.is_complete:
         algorithm._update_current_progress_remaining(learner.step, learner.total)
         try:
@@ -145,47 +142,19 @@ class StopAskedError(Exception):
     """A stop was asked for inside a loop that takes no answer from its callback."""
 
 
-class Watch:
-    """What SB3 calls at every step of a rollout: shows progress, and ends a long rollout when a stop is asked for.
-
-    Weights do not change during a rollout, so the state marked at its start is still a whole boundary. Where
-    a rollout is too short to be worth a mark, it is simply finished.
-    """
+class Callback(Watch):
+    """The watch as SB3 calls it."""
 
     def __init__(self, learner: Learner, session: Session, *, raises: bool = False) -> None:
-        self.mark: dict[str, Any] = {}
-        self._learner = learner
-        self._session = session
+        super().__init__(learner, session)
         self._raises = raises
-        self._is_marked = False
-        self._mark_seconds = 0.0
-        self._rollout_seconds = float("inf")
-        self._next_progress = 0.0
-
-    @contextmanager
-    def rollout(self) -> Iterator[None]:
-        """Mark the boundary a rollout starts from, if that is worth it, and time the rollout."""
-        started = time.perf_counter()
-        self._is_marked = self._rollout_seconds >= WORTH * self._mark_seconds
-        if self._is_marked:
-            self.mark = self._learner.mark()
-            self._mark_seconds = time.perf_counter() - started
-        started = time.perf_counter()
-        yield
-        self._rollout_seconds = time.perf_counter() - started
 
     def on_step(self) -> bool:
         """Say whether the rollout goes on."""
-        now = time.monotonic()
-        if now >= self._next_progress:
-            self._next_progress = now + PROGRESS_SECONDS
-            algorithm = self._learner.algorithm
-            self._session.progress(int(algorithm.num_timesteps), sb3_metrics.recent_return(algorithm))
-        if not self._session.stop_requested or not self._is_marked:
-            return True
-        if self._raises:
+        goes_on = super().on_step()
+        if self._raises and not goes_on:
             raise StopAskedError
-        return False
+        return goes_on
 
     def update_locals(self, _: dict[str, Any]) -> None:
         """Need nothing of the rollout's inside."""

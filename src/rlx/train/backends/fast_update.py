@@ -1,0 +1,132 @@
+"""The PPO update: clipped surrogate, value and entropy loss and their derivatives, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlx.config.schema import Ppo
+from rlx.train.backends.fast_actions import Actions
+from rlx.train.backends.fast_adam import Adam
+from rlx.train.backends.fast_network import Pass, Weights
+from rlx.train.backends.fast_rollout import Rollout, Samples
+
+Array = NDArray[Any]
+FIGURES = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")
+
+
+@dataclass
+class Losses:
+    """One seed's losses in one update, minibatch by minibatch; `epochs` it was trained for."""
+
+    figures: list[tuple[float, ...]]
+    epochs: int = 0
+    last_epoch: int = 0  # where in `figures` it begins
+
+    def means(self) -> dict[str, float]:
+        """Return the means SB3 logs: of the last epoch for the divergence, of all minibatches for the rest."""
+        columns = np.array(self.figures)
+        means = dict(zip(FIGURES, columns.mean(axis=0).tolist(), strict=True))
+        return {**means, "approx_kl": float(columns[self.last_epoch :, -1].mean())}
+
+
+class Update:
+    """Everything an update needs, in memory of its own."""
+
+    def __init__(self, weights: Weights, actions: Actions, algo: Ppo) -> None:
+        self._weights, self._actions, self._algo = weights, actions, algo
+        self._gradients = Weights(weights.shape, seeds=len(weights.flat), dtype=weights.dtype)
+        self._both = Pass(weights, algo.batch_size, is_training=True)
+
+    def run(
+        self,
+        rollout: Rollout,
+        adam: Adam,
+        generators: Sequence[np.random.Generator],
+        *,
+        learning_rate: float,
+        clip_range: float,
+    ) -> list[Losses]:
+        """Learn from a rollout; a seed whose policy moved too far (`target_kl`) stops before the others."""
+        algo = self._algo
+        samples = rollout.samples(gamma=algo.gamma, gae_lambda=algo.gae_lambda)
+        losses = [Losses([]) for _ in generators]
+        active = list(range(len(generators)))
+        for _ in range(algo.update_epochs):
+            for seed in active:
+                losses[seed].epochs += 1
+                losses[seed].last_epoch = len(losses[seed].figures)
+            shuffled = rollout.shuffled(samples, generators, active)
+            for start in range(0, samples.inputs.shape[1], algo.batch_size):
+                part = shuffled.part(slice(start, start + algo.batch_size))
+                figures = self.gradients(part, clip_range=clip_range)
+                for seed in active:
+                    losses[seed].figures.append(tuple(float(column[seed]) for column in figures))
+                if algo.target_kl is not None:
+                    active = [seed for seed in active if losses[seed].figures[-1][-1] <= 1.5 * algo.target_kl]
+                adam.step(self._gradients, active, learning_rate=learning_rate, largest_norm=algo.max_grad_norm)
+            if not active:
+                break
+        self.explained = _explained_variance(samples)
+        return losses
+
+    def gradients(self, part: Samples, *, clip_range: float) -> tuple[Array, ...]:
+        """Fill the gradients of one minibatch and return its FIGURES, one a seed."""
+        algo, rows = self._algo, part.chances.shape[1]
+        self._both.forward(part.inputs)
+        chances, entropy = self._actions.evaluate(self._both.head, part.targets, self._weights, part.closed)
+        log_ratio = np.subtract(chances, part.chances, out=chances)
+        ratio = np.exp(log_ratio)
+        advantages = _normalised(part.advantages) if algo.normalize_advantage and rows > 1 else part.advantages
+        gain = advantages * ratio
+        bounded = np.minimum(np.maximum(ratio, 1 - clip_range), 1 + clip_range)
+        np.multiply(bounded, advantages, out=bounded)
+        slope = gain * (gain <= bounded)
+        np.multiply(slope, -1.0 / rows, out=slope)
+        misses, value_slope = self._value_loss(part)
+        np.multiply(value_slope, 2.0 * algo.value_coef / rows, out=value_slope)
+        head = self._actions.backward(slope, -algo.entropy_coef / rows, self._gradients)
+        self._both.backward(part.inputs, head, value_slope[:, None], self._gradients)
+        np.minimum(gain, bounded, out=gain)
+        np.subtract(ratio, 1.0, out=ratio)
+        divergence = _mean(ratio - log_ratio)
+        moved = _mean(np.greater(np.abs(ratio, out=ratio), clip_range))
+        return -_mean(gain), _mean(misses * misses), _mean(entropy), moved, divergence
+
+    def _value_loss(self, part: Samples) -> tuple[Array, Array]:
+        """Return how far the values miss the returns, and the same where moving them still changes the loss."""
+        values, most = self._both.values[:, 0], self._algo.clip_range_value
+        if most is None:
+            misses = values - part.returns
+            return misses, misses.copy()
+        moved = values - part.values
+        misses = part.values + np.minimum(np.maximum(moved, -most), most) - part.returns
+        return misses, misses * (np.abs(moved) <= most)
+
+    def loss(self, figures: tuple[float, ...]) -> float:
+        """Return the total loss of a minibatch."""
+        policy_loss, value_loss, entropy, *_ = figures
+        return policy_loss - self._algo.entropy_coef * entropy + self._algo.value_coef * value_loss
+
+
+def _mean(values: Array) -> Array:
+    mean: Array = np.add.reduce(values, axis=1) / values.shape[1]
+    return mean
+
+
+def _normalised(advantages: Array) -> Array:
+    """Return one minibatch's advantages with mean 0 and deviation 1."""
+    centred: Array = advantages - _mean(advantages)[:, None]
+    spread = np.sqrt(np.add.reduce(centred * centred, axis=1) / (advantages.shape[1] - 1))
+    centred /= spread[:, None] + 1e-8
+    return centred
+
+
+def _explained_variance(samples: Samples) -> list[float]:
+    spread = np.var(samples.returns, axis=1)
+    left = np.var(samples.returns - samples.values, axis=1)
+    return [1.0 - float(b) / float(a) if a else float("nan") for a, b in zip(spread, left, strict=True)]
