@@ -36,7 +36,9 @@ class Samples:
         return self._map(np.copy)
 
     def _map(self, function: Callable[[Array], Array]) -> Samples:
-        arrays: dict[str, Any] = {name: array if array is None else function(array) for name, array in vars(self).items()}
+        arrays: dict[str, Any] = {
+            name: array if array is None else function(array) for name, array in vars(self).items()
+        }
         return Samples(**arrays)
 
 
