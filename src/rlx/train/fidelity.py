@@ -7,7 +7,8 @@ from typing import Any
 
 from rlx.config.schema import Experiment
 from rlx.envs import state as env_state
-from rlx.envs.vector import AnyVector, make_vector
+from rlx.envs.vector import make_vector
+from rlx.envs.worlds import AnyVector
 
 
 class Fidelity:
