@@ -56,6 +56,11 @@ def make_vector(env: Env, *, root: Path, num_envs: int | None = None) -> AnyVect
         return _checked(lambda: SyncVector(_makers(env, root, count), autoreset_mode=AutoresetMode.SAME_STEP), env.id)
 
 
+def is_batched(env: Env, *, root: Path) -> bool:
+    """Say whether an environment is a class that steps its worlds as arrays, and is trained as such."""
+    return env.vectorization == "auto" and not env.wrappers and is_worlds(named_by(env.id, root=root))
+
+
 def _makers(env: Env, root: Path, count: int) -> list[Callable[[], gymnasium.Env[Any, Any]]]:
     return [functools.partial(make_env, env, root=root)] * count
 

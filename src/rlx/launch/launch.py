@@ -63,10 +63,22 @@ def create(experiment: Experiment, *, root: Path, lineage: Mapping[str, Any] | N
         "group_hash": group_hash(experiment),
         "argv": sys.argv,
         "lineage": dict(lineage or {}),
+        **({"together": True} if _is_together(experiment, root) else {}),
     }
     return store.create(
         root, name=experiment.run_name, snapshot=dump(experiment), metadata=identity, seeds=experiment.training_seeds()
     )
+
+
+def _is_together(experiment: Experiment, root: Path) -> bool:
+    """Say whether one process trains several seeds: worlds and weights are stepped as arrays."""
+    from rlx.train.trainer import GroupTrainer, trainer_for
+
+    if not isinstance(trainer_for(experiment), GroupTrainer):
+        return False
+    from rlx.envs.vector import is_batched
+
+    return is_batched(experiment.env, root=root)
 
 
 def more(run: Run, count_or_seeds: int | Sequence[int]) -> Run:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,27 +36,35 @@ def main(argv: list[str]) -> int:
         except BlockingIOError:
             return REFUSED_EXIT
         seeds = [run.seed(int(number)) for number in argv[1:]]
+        slots = Slots.of(run.config)
         files.write_json(run.path / SUPERVISOR, {"schema": 1, **process.current().document(), "seeds": argv[1:]})
         try:
-            Supervisor(run, seeds).work()
+            Supervisor(run, slots, groups(seeds, slots.seeds if run.metadata.get("together") else len(seeds))).work()
         finally:
             (run.path / SUPERVISOR).unlink(missing_ok=True)
     return 0
 
 
+def groups(seeds: Sequence[Seed], most: int) -> list[tuple[Seed, ...]]:
+    """Share seeds out to at most so many workers, as evenly as can be."""
+    count = min(most, len(seeds))
+    return [tuple(seeds[index::count]) for index in range(count)]
+
+
 @dataclass
 class _Worker:
-    seed: Seed
+    seeds: tuple[Seed, ...]
     popen: subprocess.Popen[bytes]
     gpu: str | None
 
 
 @dataclass
 class Supervisor:
-    """One run's workers, as many side by side as cores and GPUs allow."""
+    """One run's workers, as many side by side as cores and GPUs allow; each trains one seed, or several together."""
 
     run: Run
-    waiting: list[Seed]
+    slots: Slots
+    waiting: list[tuple[Seed, ...]]
     workers: list[_Worker] = field(default_factory=list)
     stop_signal: str = ""
     kill_at: float = float("inf")
@@ -63,7 +72,7 @@ class Supervisor:
     def work(self) -> None:
         """Train every waiting seed, until all have ended or a signal asks to stop."""
         self._catch_signals()
-        slots = Slots.of(self.run.config)
+        slots = self.slots
         while self.workers or (self.waiting and not self.stop_signal):
             while self.waiting and not self.stop_signal and slots.has_room(len(self.workers)):
                 self._start(self.waiting.pop(0), gpu=slots.free_gpu([worker.gpu for worker in self.workers]))
@@ -83,13 +92,12 @@ class Supervisor:
         self.kill_at = min(self.kill_at, time.monotonic() + GRACE_SECONDS)
         self._signal_workers(signal.SIGTERM)
 
-    def _start(self, seed: Seed, *, gpu: str | None) -> None:
-        logs = self.run.path / "logs"
-        logs.mkdir(exist_ok=True)
+    def _start(self, seeds: tuple[Seed, ...], *, gpu: str | None) -> None:
+        (self.run.path / "logs").mkdir(exist_ok=True)
         environment = worker_environment(self.run.config, root=project_of(self.run), gpu=gpu)
-        with (logs / f"seed_{seed.number}.log").open("ab") as log:
+        with _log_of(self.run, seeds).open("ab") as log:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "rlx.launch.worker", str(self.run.path), str(seed.number)],
+                [sys.executable, "-m", "rlx.launch.worker", str(self.run.path), *(str(seed.number) for seed in seeds)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -97,18 +105,18 @@ class Supervisor:
                 cwd=project_of(self.run),
                 start_new_session=True,
             )
-        self.workers.append(_Worker(seed, popen, gpu))
+        self.workers.append(_Worker(seeds, popen, gpu))
 
     def _collect(self) -> None:
         for worker in list(self.workers):
             if worker.popen.poll() is not None:
                 self.workers.remove(worker)
                 _kill_group(worker.popen.pid, signal.SIGKILL)  # whatever the worker left behind
-                self._settle(worker)
+                for seed in worker.seeds:
+                    self._settle(worker, Seed(seed.number, seed.folder))
 
-    def _settle(self, worker: _Worker) -> None:
-        """Write the outcome of a worker that ended without a word."""
-        seed = Seed(worker.seed.number, worker.seed.folder)
+    def _settle(self, worker: _Worker, seed: Seed) -> None:
+        """Write the outcome of a seed whose worker ended without a word about it."""
         said = bool(seed.events) and seed.events[-1].get("event") in ENDED
         began = next((event for event in reversed(seed.events) if event.get("event") == "started"), None)
         if said and began and began["process"]["pid"] == worker.popen.pid:
@@ -127,7 +135,7 @@ class Supervisor:
             name = signal.Signals(-code).name
             out_of_memory = " (out of memory?)" if name == "SIGKILL" else ""
             return LOST, f"worker killed by {name}{out_of_memory}"
-        return FAILED, _log_tail(self.run.path / "logs" / f"seed_{worker.seed.number}.log") or f"worker exited {code}"
+        return FAILED, _log_tail(_log_of(self.run, worker.seeds)) or f"worker exited {code}"
 
     def _signal_workers(self, number: signal.Signals) -> None:
         for worker in self.workers:
@@ -146,6 +154,11 @@ def project_of(run: Run) -> Path:
 def _kill_group(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+def _log_of(run: Run, seeds: tuple[Seed, ...]) -> Path:
+    """Return the log of a worker: named by its seed, by the first of several."""
+    return run.path / "logs" / f"seed_{seeds[0].number}.log"
 
 
 def _log_tail(path: Path) -> str:

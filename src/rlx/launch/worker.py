@@ -1,4 +1,4 @@
-"""The process that trains one seed; it only starts under the supervisor that holds the run's lease."""
+"""The process that trains a seed, or several together; it starts only under the supervisor that holds the run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from rlx.errors import Refused, RlxError
 from rlx.runs.run import Run
+
+if TYPE_CHECKING:
+    from rlx.runs.checkpoint import Checkpoint
+    from rlx.runs.live import LiveSeed
+    from rlx.train.session import Session
 
 PARENT_CHECK_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
@@ -29,16 +36,16 @@ class _Early:
 
 
 def main(argv: list[str]) -> int:
-    """Train the seed `argv[1]` of the run at `argv[0]` and record how it ended."""
+    """Train the seeds `argv[1:]` of the run at `argv[0]` and record how each ended."""
     early = _Early()
     _on_stop_signals(early)
-    run, number = Run(Path(argv[0])), int(argv[1])
+    run, numbers = Run(Path(argv[0])), [int(number) for number in argv[1:]]
     try:
         _die_with_supervisor(run)
     except RlxError as error:
         print(f"error: {error.message}\n\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
-    return _train(run, number, early)
+    return _train(run, numbers, early)
 
 
 def _on_stop_signals(handler: _Early) -> None:
@@ -66,34 +73,63 @@ def _watch_parent(supervisor: int) -> None:
     os.killpg(os.getpid(), signal.SIGKILL)
 
 
-def _train(run: Run, number: int, early: _Early) -> int:
+def _train(run: Run, numbers: Sequence[int], early: _Early) -> int:
     from rlx.runs.live import LiveSeed
+    from rlx.runs.provenance import provenance
 
-    live = LiveSeed(run.seed(number).folder, root=Path(os.environ["RLX_ROOT"]))
-    session = None
+    root = Path(os.environ["RLX_ROOT"])
+    origin = provenance(root)
+    lives = [LiveSeed(run.seed(number).folder, root=root, origin=origin) for number in numbers]
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        live.request_stop(signal.Signals(number).name)
+        for live in lives:
+            live.request_stop(signal.Signals(number).name)
 
     for caught in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(caught) is early:
             signal.signal(caught, stop)
     if early.reason:
-        live.request_stop(early.reason)
-        live.interrupted(run.seed(number).step)
+        for live in lives:
+            live.request_stop(early.reason)
+            live.interrupted(run.seed(live.number).step)
         return 0
+    return max(_attempt(run, together) for together in _at_one_step(lives))
+
+
+def _at_one_step(lives: Sequence[LiveSeed]) -> list[list[tuple[LiveSeed, Checkpoint | None]]]:
+    """Group seeds by the step they continue from: only those that start level are trained together."""
+    from rlx.runs import checkpoint
+
+    found: dict[int, list[tuple[LiveSeed, Checkpoint | None]]] = {}
+    for live in lives:
+        newest = checkpoint.newest(live.folder / "checkpoints")
+        found.setdefault(newest.step if newest else 0, []).append((live, newest))
+    return list(found.values())
+
+
+def _attempt(run: Run, seeds: Sequence[tuple[LiveSeed, Checkpoint | None]]) -> int:
+    """Train seeds that start level, and record each one's outcome; return the worst exit code."""
+    sessions: list[Session] = []
+    errors: Mapping[int, Exception]
     try:
         from rlx.config.load import parse
-        from rlx.runs import checkpoint
         from rlx.train.session import Session
-        from rlx.train.trainer import trainer_for
+        from rlx.train.trainer import train
 
         experiment = parse(run.config, source=run.name)
-        session = Session(experiment, live, checkpoint=checkpoint.newest(live.folder / "checkpoints"))
-        trainer_for(experiment).train(session)
-        session.close()
+        sessions += [Session(experiment, live, checkpoint=checkpoint) for live, checkpoint in seeds]
+        errors = train(experiment, sessions)
+        for session in sessions:
+            session.close()
     except Exception as error:  # noqa: BLE001  job supervision: whatever the user's code raises is the seed's outcome
-        live.failed(error, step=session.step if session else None)
+        errors = {live.number: error for live, _ in seeds}
+    by_number = {session.seed: session for session in sessions}
+    return max(_conclude(live, by_number.get(live.number), errors.get(live.number)) for live, _ in seeds)
+
+
+def _conclude(live: LiveSeed, session: Session | None, error: Exception | None) -> int:
+    if error is not None or session is None:
+        live.failed(error or RuntimeError("the seed was never begun"), step=session.step if session else None)
         return RlxError.exit_code
     if session.is_complete:
         live.completed(session.step)

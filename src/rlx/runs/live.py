@@ -26,7 +26,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 class LiveSeed:
     """Opened by the process that trains the seed; a second one is refused while the first lives."""
 
-    def __init__(self, folder: Path, *, root: Path, facts: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, *, root: Path, origin: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
         self.number = int(folder.name.removeprefix("seed_"))
         self.root = root
@@ -35,7 +35,7 @@ class LiveSeed:
         self._metrics = MetricsWriter(folder / "metrics.jsonl")
         self._stop_reason: str | None = None
         self._heart = threading.Event()
-        row = {"schema": 1, "time": time.time(), **provenance(root), **(facts or {})}
+        row = {"schema": 1, "time": time.time(), **(origin or provenance(root))}
         files.append_line(folder / "attempts.jsonl", files.encode(row))
         save_diff(root, folder.parent / "logs")
         self._touch_run()  # before and after: wherever this process dies, the index looks again

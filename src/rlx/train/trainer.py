@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rlx import plugins
 
@@ -30,6 +31,25 @@ class Trainer(Protocol):
     def load(self, checkpoint: Checkpoint) -> Policy:
         """Rebuild a policy from a verified checkpoint; executes nothing that is stored in it."""
         ...
+
+
+@runtime_checkable
+class GroupTrainer(Trainer, Protocol):
+    """A backend that can also train several seeds in one process, each as if it were alone."""
+
+    def train_together(self, sessions: Sequence[Session]) -> dict[int, Exception]:
+        """Train sessions that start from the same step; a seed that fails drops out and is returned with its error."""
+        ...
+
+
+def train(experiment: Experiment, sessions: Sequence[Session]) -> dict[int, Exception]:
+    """Train one session, or several together; return the errors of the seeds that failed beside others."""
+    trainer = trainer_for(experiment)
+    if len(sessions) > 1:
+        assert isinstance(trainer, GroupTrainer), f"{trainer.name} trains one seed a process"
+        return trainer.train_together(sessions)
+    trainer.train(sessions[0])
+    return {}
 
 
 def backend_name(experiment: Experiment) -> str:
