@@ -14,11 +14,24 @@ Cli = Callable[..., Any]
 MakeRun = Callable[..., Run]
 
 
-def test_an_empty_project_says_what_to_do(cli: Cli) -> None:
+def test_an_empty_project_says_what_to_do(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rlx.toml").touch()
     answer = cli("ls")
 
     assert (answer.code, answer.out) == (0, "no runs\n\nnext: rlx train CONFIG\n")
-    assert cli("ls", "--json").data == {"schema": 1, "runs": [], "total": 0, "next": None}
+    assert cli("ls", "--json").data == {"schema": 1, "runs": [], "total": 0, "next": None, "filter": ""}
+
+
+def test_a_pattern_that_matches_nothing_is_named(cli: Cli, make_run: MakeRun) -> None:
+    make_run()
+
+    assert cli("ls", "walker", "--status", "completed").out == (
+        "no run matches walker --status completed\n\nnext: rlx ls\n"
+    )
+
+
+def test_outside_a_project_says_so(cli: Cli) -> None:
+    assert "no project here" in cli("ls").out
 
 
 def test_shows_every_run_with_its_figures(cli: Cli, make_run: MakeRun) -> None:

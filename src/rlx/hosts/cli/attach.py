@@ -7,11 +7,13 @@ from types import FrameType
 from typing import Any
 
 from rlx.errors import Interrupted
+from rlx.hosts.cli import words
 from rlx.hosts.cli.output import paint_state, say
 from rlx.hosts.cli.progress import follow
 from rlx.launch import launch
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, INTERRUPTED, tally
+from rlx.runs.summary import REPORT, final_returns, spread
 
 
 def attach(run: Run) -> Run:
@@ -42,10 +44,12 @@ def _states(run: Run) -> str:
 
 def outcome(run: Run) -> dict[str, Any]:
     """Describe a run for `--json` and for `render`."""
+    scores = final_returns(run)
     return {
         "run": run.name,
         "path": str(run.path),
         "state": run.status,
+        "return": spread((scores.of(seed) for seed in run.seeds), source=scores.source),
         "seeds": [
             {
                 "seed": seed.number,
@@ -61,10 +65,11 @@ def outcome(run: Run) -> dict[str, Any]:
 
 def render(data: dict[str, Any]) -> str:
     """Spell an outcome, with the command to run next."""
-    returns = [seed["return"] for seed in data["seeds"] if seed["return"] is not None]
     lines = [f"run: {data['run']}", f"path: {data['path']}", f"state: {paint_state(data['state'])}"]
-    if returns:
-        lines.append(f"return: {sum(returns) / len(returns):.4g} (training, mean of {len(returns)} seeds)")
+    score = data["return"]
+    if score:
+        kind = "report evaluation" if score["source"] == REPORT else "training"
+        lines.append(f"return: {words.spread(score)} ({kind}, {words.plural(score['n'], 'seed')})")
     name = data["run"]
     following = {COMPLETED: f"rlx plot {name}", "running": f"rlx watch {name}"}
     return "\n".join([*lines, f"next: {following.get(data['state'], f'rlx resume {name}')}"])

@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         **chosen,
     )
     if not args.group:
-        return {"runs": page.rows, "total": page.total, "next": _next(args, page.total)}
+        return {"runs": page.rows, "total": page.total, "next": _next(args, page.total), "filter": _filter(args)}
     groups = grouped(page.rows)
     shown = groups if args.all else groups[args.offset : args.offset + args.limit]
-    return {"groups": shown, "total": len(groups), "next": _next(args, len(groups))}
+    return {"groups": shown, "total": len(groups), "next": _next(args, len(groups)), "filter": _filter(args)}
 
 
 class _Watch:
@@ -78,13 +78,23 @@ def _next(args: argparse.Namespace, total: int) -> str | None:
         return None
     import shlex
 
-    given = [("--env", args.env), ("--algo", args.algo), ("--status", args.status), ("--tag", args.tag)]
-    words_given = [args.pattern] if args.pattern else []
-    words_given += [word for option, value in given if value for word in (option, value)]
+    words_given = _given(args)
     words_given += ["--sort", args.sort] if args.sort != "created" else []
     words_given += [f"--{flag}" for flag in ("reverse", "group") if getattr(args, flag)]
     words_given += ["--limit", str(args.limit)] if args.limit != PAGE else []
     return shlex.join(["rlx", "ls", *words_given, "--offset", str(following)])
+
+
+def _given(args: argparse.Namespace) -> list[str]:
+    """Return the words that chose among the runs."""
+    given = [("--env", args.env), ("--algo", args.algo), ("--status", args.status), ("--tag", args.tag)]
+    return ([args.pattern] if args.pattern else []) + [word for pair in given if pair[1] for word in pair]
+
+
+def _filter(args: argparse.Namespace) -> str:
+    import shlex
+
+    return shlex.join(_given(args))
 
 
 def grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -115,7 +125,7 @@ def grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def render(data: dict[str, Any]) -> str:
     rows = data.get("groups", data.get("runs"))
     if not rows:
-        return "no runs\n\nnext: rlx train CONFIG"
+        return _nothing(data["filter"])
     lines = [_group_table(rows) if "groups" in data else _run_table(rows)]
     lines += [f"{row['name']} cannot be read: {row['reason']}" for row in rows if row.get("status") == "broken"]
     if any(row["return"] and "rollout" in row["return"]["source"] for row in rows):
@@ -123,6 +133,14 @@ def render(data: dict[str, Any]) -> str:
     if data["next"]:
         lines.append(f"{len(rows):,} of {data['total']:,} shown; the rest: {data['next']}  (or --all)")
     return "\n".join(lines)
+
+
+def _nothing(asked: str) -> str:
+    if asked:
+        return f"no run matches {asked}\n\nnext: rlx ls"
+    if not (project.root() / project.MARKER).is_file():
+        return "no runs, and no project here (no rlx.toml in this folder or above)\n\nnext: rlx init NAME"
+    return "no runs\n\nnext: rlx train CONFIG"
 
 
 def _run_table(rows: list[dict[str, Any]]) -> str:

@@ -20,8 +20,10 @@ SCHEMA = 1
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    if sys.stdout:  # a terminal that cannot show a name gets it escaped
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for name in ("stdout", "stderr"):  # closed by `>&-`: what is printed goes nowhere
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names a terminal cannot show
     sys.exit(call(sys.argv[1:]))
 
 
@@ -48,7 +50,9 @@ def _dispatch(argv: list[str]) -> int:
         sys.stdout.write(overview() if len(argv) < 2 else parser_of(known(argv[1])).format_help())
         return 0
     if argv[0] in ("-V", "--version"):
-        sys.stdout.write(f"rlx {__version__}\n")
+        sys.stdout.write(
+            f'{{"schema": {SCHEMA}, "version": "{__version__}"}}\n' if "--json" in argv else f"rlx {__version__}\n"
+        )
         return 0
     if argv[0] == "--complete":  # called by the shell's completion, see `rlx completion`
         from rlx.hosts.cli.completion import candidates

@@ -15,6 +15,7 @@ from rlx.runs.status import COMPLETED, PREPARED, RUNNING
 REFRESH_SECONDS = 0.5
 LINE_SECONDS = 10.0
 RATE_SECONDS = 30.0
+STALL_SECONDS = 30.0
 
 
 class Progress:
@@ -37,7 +38,10 @@ class Progress:
         share = min(1.0, step / self._planned) if self._planned else 0.0
         parts = [f"seed {seed.number}", f"{state:11s}", f"{step:,}/{self._planned:,}", f"{share:4.0%}"]
         rate = self._rate(seed.number, step) if state == RUNNING else 0.0
-        if rate > 0:
+        still = self._still(seed.number) if state == RUNNING else 0.0
+        if still > STALL_SECONDS:
+            parts.append(f"no step for {_duration(still)}")
+        elif rate > 0:
             parts += [f"{rate:,.0f} steps/s", f"ETA {_duration(max(0, self._planned - step) / rate)}"]
         if episode_return is not None:
             parts.append(f"return {episode_return:.4g}")
@@ -57,6 +61,11 @@ class Progress:
             seen.popleft()
         (then, first) = seen[0]
         return (step - first) / (now - then) if now > then else 0.0
+
+    def _still(self, number: int) -> float:
+        """Return for how many seconds a seed has been seen at the same step."""
+        seen = self._seen.get(number)
+        return time.monotonic() - seen[-1][0] if seen else 0.0
 
 
 def _position(seed: Seed) -> tuple[int, float | None]:
