@@ -1,0 +1,79 @@
+"""The learning gate's judgement of two populations of scores; bench/learning.py has the plan it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlx.compare.permutation import permutation_interval
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.0294
+"""Of each of two looks: Pocock's, which keeps .05 for both."""
+MARGIN_SD = {False: 0.75, True: 0.5}
+"""The margin of the mean as a share of SB3's spread, without and with a tail gate."""
+SMALLEST_MARGIN = 0.01
+MOST_BELOW = 0.25
+RESAMPLES = 20_000
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a look saw and decided."""
+
+    seeds: int
+    sb3_mean: float
+    sb3_sd: float
+    sb3_tail: float
+    fast_mean: float
+    fast_sd: float
+    fast_tail: float
+    bound: float
+    margin: float
+    below: float
+    below_bound: float
+    passed: bool
+    is_final: bool
+
+
+def judge(baseline: Sequence[float], candidate: Sequence[float], *, with_tail: bool, is_last: bool) -> Judgement:
+    """Judge one look; a look that does not pass is final only where it is the last."""
+    sb3, fast = np.array(baseline), np.array(candidate)
+    sd = float(sb3.std(ddof=1))
+    margin = max(MARGIN_SD[with_tail] * sd, SMALLEST_MARGIN * abs(float(sb3.mean())))
+    bound = permutation_interval(sb3, fast, below=LEVEL, above=LEVEL).low
+    below, below_bound = share_below(sb3, fast)
+    passed = bound > -margin and (not with_tail or below_bound <= MOST_BELOW)
+    return Judgement(
+        seeds=len(sb3),
+        sb3_mean=float(sb3.mean()),
+        sb3_sd=sd,
+        sb3_tail=worst_tenth(sb3),
+        fast_mean=float(fast.mean()),
+        fast_sd=float(fast.std(ddof=1)),
+        fast_tail=worst_tenth(fast),
+        bound=bound,
+        margin=margin,
+        below=below,
+        below_bound=below_bound,
+        passed=passed,
+        is_final=passed or is_last,
+    )
+
+
+def worst_tenth(scores: Floats) -> float:
+    """Return the mean of the lowest tenth of the scores."""
+    return float(np.sort(scores)[: max(1, len(scores) // 10)].mean())
+
+
+def share_below(sb3: Floats, fast: Floats) -> tuple[float, float]:
+    """Return the share of `fast` below SB3's worst decile and its one-sided upper bound (both sides redrawn)."""
+    generator = np.random.default_rng(0)
+    ours, theirs = (side[generator.integers(len(side), size=(RESAMPLES, len(side)))] for side in (fast, sb3))
+    shares = (ours < np.quantile(theirs, 0.1, axis=1)[:, None]).mean(axis=1)
+    below = float((fast < np.quantile(sb3, 0.1)).mean())
+    return below, float(np.quantile(shares, 1 - LEVEL))
