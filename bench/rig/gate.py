@@ -12,13 +12,24 @@ from rlx.compare.permutation import permutation_interval
 
 Floats = NDArray[np.float64]
 
-LEVEL = 0.0294
-"""Of each of two looks: Pocock's, which keeps .05 for both."""
-MARGIN_SD = {False: 0.75, True: 0.5}
-"""The margin of the mean as a share of SB3's spread, without and with a tail gate."""
 SMALLEST_MARGIN = 0.01
 MOST_BELOW = 0.25
 RESAMPLES = 20_000
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Seeds a side at each look, the level of each, the mean's margin as a share of SB3's spread, and the tail."""
+
+    name: str
+    looks: tuple[int, ...]
+    level: float
+    margin_sd: float
+    has_tail: bool
+
+
+MEAN = Gate("mean", looks=(30, 60), level=0.0294, margin_sd=0.75, has_tail=False)
+STRICT = Gate("strict", looks=(100,), level=0.05, margin_sd=0.5, has_tail=True)
 
 
 @dataclass(frozen=True)
@@ -37,17 +48,15 @@ class Judgement:
     below: float
     below_bound: float
     passed: bool
-    is_final: bool
 
 
-def judge(baseline: Sequence[float], candidate: Sequence[float], *, with_tail: bool, is_last: bool) -> Judgement:
-    """Judge one look; a look that does not pass is final only where it is the last."""
+def judge(baseline: Sequence[float], candidate: Sequence[float], *, gate: Gate) -> Judgement:
+    """Judge one look of a gate."""
     sb3, fast = np.array(baseline), np.array(candidate)
     sd = float(sb3.std(ddof=1))
-    margin = max(MARGIN_SD[with_tail] * sd, SMALLEST_MARGIN * abs(float(sb3.mean())))
-    bound = permutation_interval(sb3, fast, below=LEVEL, above=LEVEL).low
-    below, below_bound = share_below(sb3, fast)
-    passed = bound > -margin and (not with_tail or below_bound <= MOST_BELOW)
+    margin = max(gate.margin_sd * sd, SMALLEST_MARGIN * abs(float(sb3.mean())))
+    bound = permutation_interval(sb3, fast, below=gate.level, above=gate.level).low
+    below, below_bound = share_below(sb3, fast, level=gate.level)
     return Judgement(
         seeds=len(sb3),
         sb3_mean=float(sb3.mean()),
@@ -60,8 +69,7 @@ def judge(baseline: Sequence[float], candidate: Sequence[float], *, with_tail: b
         margin=margin,
         below=below,
         below_bound=below_bound,
-        passed=passed,
-        is_final=passed or is_last,
+        passed=bound > -margin and (not gate.has_tail or below_bound <= MOST_BELOW),
     )
 
 
@@ -70,10 +78,10 @@ def worst_tenth(scores: Floats) -> float:
     return float(np.sort(scores)[: max(1, len(scores) // 10)].mean())
 
 
-def share_below(sb3: Floats, fast: Floats) -> tuple[float, float]:
+def share_below(sb3: Floats, fast: Floats, *, level: float) -> tuple[float, float]:
     """Return the share of `fast` below SB3's worst decile and its one-sided upper bound (both sides redrawn)."""
     generator = np.random.default_rng(0)
     ours, theirs = (side[generator.integers(len(side), size=(RESAMPLES, len(side)))] for side in (fast, sb3))
     shares = (ours < np.quantile(theirs, 0.1, axis=1)[:, None]).mean(axis=1)
     below = float((fast < np.quantile(sb3, 0.1)).mean())
-    return below, float(np.quantile(shares, 1 - LEVEL))
+    return below, float(np.quantile(shares, 1 - level))

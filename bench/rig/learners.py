@@ -90,9 +90,9 @@ def with_sb3(spec: Spec, seed: int, *, starts: Starts, last: int) -> list[float]
         device="cpu",
     )
 
-    def predict(observations: Any) -> Any:
-        seen = vector.normalize_obs(observations) if norm.obs else observations
-        return model.predict(seen, deterministic=True)[0]
+    def evaluate() -> float:
+        act = _greedy(model)
+        return starts.play(lambda seen: act(vector.normalize_obs(seen) if norm.obs else seen))
 
     returns: list[float] = []
     first = first_watched(spec, last)
@@ -100,14 +100,33 @@ def with_sb3(spec: Spec, seed: int, *, starts: Starts, last: int) -> list[float]
     class Watch(BaseCallback):  # a rollout starts where the update before it ended
         def _on_rollout_start(self) -> None:
             if self.num_timesteps >= first:
-                returns.append(starts.play(predict))
+                returns.append(evaluate())
 
         def _on_step(self) -> bool:
             return True
 
     model.learn(algo.total_timesteps, callback=Watch())
+    returns.append(evaluate())
     vector.close()
-    return [*returns, starts.play(predict)]
+    return returns
+
+
+def _greedy(model: Any) -> Predict:
+    """Return an SB3 policy's greedy actions in NumPy, a fifth of the cost of its `predict`; checked against that."""
+    linear = [*model.policy.mlp_extractor.policy_net[::2], model.policy.action_net]
+    *hidden, head = [(one.weight.detach().numpy().T.copy(), one.bias.detach().numpy().copy()) for one in linear]
+    space = model.action_space
+
+    def act(observations: Any) -> Any:
+        features = np.asarray(observations, dtype=np.float32)
+        for weight, bias in hidden:
+            features = np.tanh(features @ weight + bias)
+        output = features @ head[0] + head[1]
+        return np.clip(output, space.low, space.high) if hasattr(space, "low") else output.argmax(axis=1)
+
+    sample = np.random.default_rng(0).normal(size=(8, *model.observation_space.shape)).astype(np.float32)
+    np.testing.assert_allclose(act(sample), model.predict(sample, deterministic=True)[0], atol=1e-4)
+    return act
 
 
 def with_rlx(spec: Spec, seed: int, *, starts: Starts, last: int, backend: str = "fast") -> list[float]:
