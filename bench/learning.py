@@ -97,6 +97,12 @@ TASKS = {
          "gamma": 0.99, "gae_lambda": 0.95},
         starts=5,
     ),
+    "hopper": Task(
+        {"id": "Hopper-v5", "num_envs": 8, "normalize": NORMALIZED},
+        {"total_timesteps": 61_440, "rollout_steps": 128, "batch_size": 128, "update_epochs": 6, "learning_rate": 1e-3,
+         "gamma": 0.99, "gae_lambda": 0.95},
+        starts=4,
+    ),
     "pendulum": Task(
         {"id": "Pendulum-v1", "num_envs": 8},
         {"total_timesteps": 51_200, "rollout_steps": 128, "batch_size": 64, "update_epochs": 10, "learning_rate": 1e-3,
