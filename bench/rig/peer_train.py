@@ -1,0 +1,65 @@
+"""One whole training as a user of Stable-Baselines3 or sbx writes it; needs nothing of rlx.
+
+    python peer_train.py sb3|sbx SPEC.json FOLDER
+
+Monitor files, a CSV logger, `EvalCallback`, `CheckpointCallback`, and the evaluations of the untrained and of the
+final policy that `rlx train` makes too. The evaluation environments run side by side, as rlx's do.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+MOST_PARALLEL = 10
+
+
+def main(library: str, spec_file: str, folder: str) -> None:
+    spec, place = json.loads(Path(spec_file).read_text()), Path(folder)
+    from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.logger import configure
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    env, seed, evals = spec["env"], spec["seed"], spec["eval"]
+    vector: Any = make_vec_env(env["id"], n_envs=env["num_envs"], seed=seed, monitor_dir=str(place / "monitor"))
+    parallel = min(MOST_PARALLEL, evals["episodes"])
+    eval_vector: Any = make_vec_env(env["id"], n_envs=parallel, seed=seed + 1000)
+    if env.get("normalize"):
+        vector = VecNormalize(vector, gamma=spec["algo"]["gamma"])
+        eval_vector = VecNormalize(eval_vector, training=False, norm_reward=False)
+    model = make(library, spec["algo"], vector, seed)
+    model.set_logger(configure(str(place), ["csv"]))
+    evaluate_policy(model, eval_vector, n_eval_episodes=evals["report_episodes"])
+    callbacks = [
+        EvalCallback(eval_vector, n_eval_episodes=evals["episodes"], eval_freq=evals["every"] // env["num_envs"],
+                     log_path=str(place), best_model_save_path=str(place / "best"), verbose=0),
+        CheckpointCallback(evals["every"] // env["num_envs"], str(place / "checkpoints"), save_vecnormalize=True),
+    ]  # fmt: skip
+    model.learn(spec["algo"]["total_timesteps"], callback=callbacks)
+    model.save(place / "latest")
+    evaluate_policy(model, eval_vector, n_eval_episodes=evals["report_episodes"])
+
+
+def make(library: str, algo: dict[str, Any], vector: Any, seed: int) -> Any:
+    """Return the library's PPO with the spec's hyperparameters, on one CPU thread."""
+    settings = {
+        "learning_rate": algo["learning_rate"], "n_steps": algo["rollout_steps"], "batch_size": algo["batch_size"],
+        "n_epochs": algo["update_epochs"], "gamma": algo["gamma"], "gae_lambda": algo["gae_lambda"], "seed": seed,
+    }  # fmt: skip
+    if library == "sbx":
+        from sbx import PPO as SbxPpo
+
+        return SbxPpo("MlpPolicy", vector, **settings)
+    import torch
+    from stable_baselines3 import PPO
+
+    torch.set_num_threads(1)
+    return PPO("MlpPolicy", vector, device="cpu", **settings)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
