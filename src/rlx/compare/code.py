@@ -8,10 +8,8 @@ from typing import Any
 
 from rlx import files, tools
 from rlx.compare.objections import NO_GIT
+from rlx.runs.provenance import HARMLESS, HARMLESS_FOLDERS
 
-HARMLESS = (".md", ".rst", ".ipynb", "LICENSE", ".gitignore")
-HARMLESS_FOLDERS = {"configs", "docs", "tests"}
-"""Committed files that no training runs; a run's own config is compared by its snapshot."""
 SHOWN = 5
 
 
@@ -31,7 +29,8 @@ class Codes:
         if commit not in self._contents:
             self._contents[commit] = self._content(commit)
         first = self._names.setdefault(self._contents[commit], commit)
-        return first[:12] + (f"+{str(git['diff_sha256'])[:8]}" if git.get("diff_sha256") else "")
+        diff = git.get("code_diff_sha256", git.get("diff_sha256"))
+        return first[:12] + (f"+{str(diff)[:8]}" if diff else "")
 
     def _content(self, commit: str) -> str:
         """Return a hash over the files of a commit that matter; the commit itself where it is not to be found."""
@@ -54,4 +53,4 @@ def _path(line: str) -> str:
 
 
 def _matters(path: str) -> bool:
-    return not path.endswith(HARMLESS) and not HARMLESS_FOLDERS.intersection(path.split("/")[:-1])
+    return not path.endswith(HARMLESS) and not set(HARMLESS_FOLDERS).intersection(path.split("/")[:-1])

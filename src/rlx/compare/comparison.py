@@ -14,7 +14,7 @@ from rlx.compare.evidence import side_of
 from rlx.compare.looks import holm_shares
 from rlx.compare.objections import trained_changes
 from rlx.compare.pair import Pair
-from rlx.compare.reports import Report, Reports, common_fingerprint, newest, reports_of
+from rlx.compare.reports import Report, Reports, common_fingerprint, newest, reports_of, stored_reports
 from rlx.compare.side import Side
 from rlx.compare.verdict import Verdict, invalid
 from rlx.config.diff import Change, diff
@@ -96,6 +96,14 @@ def compare(runs: Sequence[Run], *, minimum_effect: float = 0.0) -> Comparison:
         looks.record(root, [one.record for pair in pairs for one in pair.taken])
     figures = {side.name: _figures(seeds) for side, seeds in zip(sides, found, strict=True)}
     return Comparison(runs[0].name, candidates, fingerprint, sides, figures)
+
+
+def look(base: Run, new: Run, fingerprint: str, *, is_replication: bool = False) -> tuple[Pair, Candidate]:
+    """Judge one pair under one protocol, on whatever has been scored so far; the looks are for the caller to record."""
+    codes, known = Codes(base.path.parent.parent), looks.read(base.path.parent.parent)
+    sides = [side_of(run, stored_reports(run).get(fingerprint, {}), like=base, codes=codes) for run in (base, new)]
+    pair = Pair(base, new, sides[0], sides[1], fingerprint, codes, known, is_replication=is_replication)
+    return pair, _judge([pair])[0]
 
 
 def _judge(pairs: Sequence[Pair]) -> tuple[Candidate, ...]:

@@ -19,7 +19,7 @@ from rlx.runs.status import PREPARED, RUNNING
 
 def side_of(run: Run, reports: Mapping[int, Report], *, like: Run, codes: Codes) -> Side:
     """Return a run's trainings as values; `like` is the run whose protocol the reports were made under."""
-    protocol = next(iter(reports.values())).protocol
+    protocol = next(iter(reports.values())).protocol if reports else {}
     randoms = [report.random for report in reports.values() if report.random is not None]
     lineage = run.metadata.get("lineage") or {}
     return Side(

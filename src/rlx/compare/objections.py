@@ -28,11 +28,15 @@ class Objection:
     command: str = ""
 
 
-def objections(base: Side, new: Side) -> list[Objection]:
-    """Return every reason why these two sides cannot be compared; none where they can."""
+def objections(base: Side, new: Side, *, is_replication: bool = False) -> list[Objection]:
+    """Return every reason why these two sides cannot be compared; none where they can.
+
+    A replication trains the same again on other seeds: there, nothing has to differ.
+    """
     checks: tuple[Callable[[Side, Side], Iterator[Objection]], ...] = (
         _each(_unfinished), _each(_mixed_attempts), _each(_counted_twice), _each(_outside_range),
-        _nothing_scored, _steps, _sizes, _versions, _unchanged, _no_effect,
+        _nothing_scored, _steps, _sizes, _versions, _no_effect,
+        *(() if is_replication else (_unchanged,)),
     )  # fmt: skip
     return [objection for check in checks for objection in check(base, new)]
 

@@ -32,7 +32,10 @@ class Taken:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A candidate and the baseline under one protocol; `known` are the looks the project has recorded."""
+    """A candidate and the baseline under one protocol; `known` are the looks the project has recorded.
+
+    A replication has the baseline's own config, on purpose.
+    """
 
     base_run: Run
     new_run: Run
@@ -42,6 +45,7 @@ class Pair:
     codes: Codes
     known: Sequence[LookRecord]
     minimum_effect: float = 0.0
+    is_replication: bool = False
 
     @cached_property
     def ids(self) -> tuple[str, str]:
@@ -59,7 +63,7 @@ class Pair:
 
     @cached_property
     def objections(self) -> list[Objection]:
-        return [*objections(self.base, self.new), *self._gone()]
+        return [*objections(self.base, self.new, is_replication=self.is_replication), *self._gone()]
 
     @cached_property
     def taken(self) -> tuple[Taken, ...]:
@@ -190,7 +194,9 @@ class Pair:
             if one.is_older:
                 yield f"the look at {one.record.seeds} was taken on other scores than there are now; it stands"
         asked = [row for row in self.known if row.fingerprint == self.fingerprint and row.pair != self.ids]
-        rivals = {row.candidate.run for row in asked if row.baseline.id == self.ids[0]} - {self.new.name}
+        rivals = {row.candidate.run for row in asked if row.baseline.id == self.ids[0] and not row.is_replication} - {
+            self.new.name
+        }
         if rivals:
             yield f"also looked at against {self.base.name}: {', '.join(sorted(rivals))}; each look may err anew"
         groups = tuple(run.metadata.get("group_hash") for run in (self.base_run, self.new_run))

@@ -39,13 +39,19 @@ class Curse:
 
 
 def reports_of(run: Run) -> Reports:
-    """Return the evaluations of a run's final policies on report episodes."""
+    """Return the evaluations of a run's final policies on report episodes; raises where there are none."""
+    found = stored_reports(run)
+    if not found:
+        _explain_nothing(run)
+    return found
+
+
+def stored_reports(run: Run) -> Reports:
+    """Return the evaluations of a run's final policies on report episodes, if any."""
     found: Reports = {}
     for document in run.evaluations():
         if document.get("purpose") == "report" and document["name"] == f"seed_{document.get('seed')}_latest":
             found.setdefault(document["fingerprint"], {})[document["seed"]] = _report(document)
-    if not found:
-        _explain_nothing(run)
     return found
 
 

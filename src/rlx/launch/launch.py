@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,10 +93,11 @@ def more(run: Run, count_or_seeds: int | Sequence[int]) -> Run:
     return Run(run.path)
 
 
-def resume(run: Run) -> Run:
-    """Continue every seed that has not completed, in place, each from its newest valid checkpoint."""
+def resume(run: Run, seeds: Collection[int] | None = None) -> Run:
+    """Continue seeds that have not completed (default all), in place, each from its newest valid checkpoint."""
     _refuse_running(run)
-    unfinished = [seed.number for seed in run.seeds if seed.status.state != COMPLETED]
+    wanted = [seed for seed in run.seeds if seeds is None or seed.number in seeds]
+    unfinished = [seed.number for seed in wanted if seed.status.state != COMPLETED]
     if not run.seeds:
         raise UsageError(f"{run.name} has no seeds", hint=f"rlx train --more {run.name} --seeds 1")
     if not unfinished:

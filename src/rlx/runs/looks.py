@@ -56,6 +56,11 @@ class LookRecord:
         return self.baseline.id, self.candidate.id
 
     @property
+    def is_replication(self) -> bool:
+        """Whether both sides trained the same config, to see how often that is taken for a change."""
+        return bool(self.baseline.group) and self.baseline.group == self.candidate.group
+
+    @property
     def digest(self) -> str:
         """The look's identity: a hash over pair, protocol, size and both score sets."""
         scores = [sorted((seed, repr(score)) for seed, score in side.scores.items()) for side in self._sides]

@@ -24,6 +24,14 @@ MAX_UNTRACKED = 200
 CODE = (".py", ".pyx", ".so", ".c", ".cpp", ".xml", ".mjcf", ".urdf", ".sdf")
 NOT_CODE = ("runs", "node_modules", "site-packages", "__pycache__")
 MAX_FILES = 20_000
+HARMLESS = (".md", ".rst", ".ipynb", "LICENSE", ".gitignore")
+HARMLESS_FOLDERS = ("configs", "docs", "tests")
+"""Files of a repository that no training runs; a run's own config is compared by its snapshot."""
+_HARMFUL = (
+    ":(top)",
+    *(f":(top,exclude)*{name}" for name in HARMLESS),
+    *(f":(top,exclude,glob)**/{folder}/**" for folder in HARMLESS_FOLDERS),
+)
 
 
 def provenance(root: Path, *, argv: list[str] | None = None) -> dict[str, Any]:
@@ -42,17 +50,19 @@ def provenance(root: Path, *, argv: list[str] | None = None) -> dict[str, Any]:
 
 
 def git_state(root: Path) -> dict[str, Any] | None:
-    """Return commit, hash of the uncommitted diff and untracked files; None outside a repository."""
+    """Return commit, hash of the uncommitted diff (all of it, and of code alone) and untracked files; None without."""
     commit = tools.git("rev-parse", "HEAD", folder=root)
     if commit is None:
         return None
     diff = tools.git("diff", "HEAD", "--no-ext-diff", "--no-color", folder=root) or ""
+    code = tools.git("diff", "HEAD", "--no-ext-diff", "--no-color", "--", *_HARMFUL, folder=root) if diff else ""
     status = tools.git("ls-files", "--others", "--exclude-standard", folder=root) or ""
     untracked = [name for name in status.splitlines() if not name.startswith(("runs/", ".rlx/"))]
     return {
         "commit": commit.strip(),
         "is_dirty": bool(diff),
         "diff_sha256": files.sha256(diff.encode()) if diff else None,
+        "code_diff_sha256": files.sha256(code.encode()) if code else None,
         "untracked": untracked[:MAX_UNTRACKED],
         "untracked_total": len(untracked),
     }

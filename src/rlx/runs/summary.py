@@ -112,6 +112,31 @@ def trained_seconds(seed: Seed) -> float:
     return total + last - started
 
 
+def position(seed: Seed) -> tuple[int, float | None]:
+    """Return step and recent return of a seed, from its heartbeat where that is ahead of its metrics."""
+    step, episode_return = seed.step, seed.last("rollout/return_mean")
+    try:
+        beat = files.decode((seed.folder / "heartbeat").read_bytes())
+        if beat["step"] > step:
+            step = int(beat["step"])
+            if beat.get("episode_return") is not None:
+                episode_return = files.number(beat["episode_return"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return step, episode_return
+
+
+def cpu_seconds(seed: Seed) -> float | None:
+    """Add up the CPU time of the seed's attempts to their last rows; None where its trainer measured none."""
+    total, last = 0.0, None
+    for row in seed.rows:
+        if "time/cpu_seconds" in row:
+            spent = files.number(row["time/cpu_seconds"])
+            total += last if last is not None and spent < last else 0.0  # a new process begins at zero
+            last = spent
+    return None if last is None else total + last
+
+
 def spread(values: Iterable[float | None], *, source: str) -> dict[str, Any] | None:
     """Return mean, standard deviation over seeds (none for one seed), count and best of the values there are."""
     known = [value for value in values if value is not None]

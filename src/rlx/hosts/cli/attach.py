@@ -18,9 +18,7 @@ from rlx.runs.summary import REPORT, final_returns, spread
 
 def attach(run: Run) -> Run:
     """Follow a run to its end; Ctrl-C, SIGTERM and SIGHUP (unless ignored) stop it with `latest` saved."""
-    for caught in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(caught) is not signal.SIG_IGN:
-            signal.signal(caught, _raise)
+    hear_signals()
     try:
         ended = follow(run)
     except KeyboardInterrupt:
@@ -32,6 +30,13 @@ def attach(run: Run) -> Run:
     if error:
         raise error
     return ended
+
+
+def hear_signals() -> None:
+    """Take SIGTERM and SIGHUP (unless ignored) as Ctrl-C."""
+    for caught in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(caught) is not signal.SIG_IGN:
+            signal.signal(caught, _raise)
 
 
 def _raise(_number: int, _frame: FrameType | None) -> None:

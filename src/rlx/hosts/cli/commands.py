@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("measuring", "evaluate a run's checkpoints"),
     "video": ("measuring", "film a policy"),
     "compare": ("measuring", "is B better than A?"),
+    "settle": ("measuring", "train and look until it is decided whether B is better than A"),
 }
 
 

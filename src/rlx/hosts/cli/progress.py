@@ -7,10 +7,10 @@ import time
 from collections import deque
 from pathlib import Path
 
-from rlx import files
 from rlx.hosts.cli.output import has_colour
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED, PREPARED, RUNNING
+from rlx.runs.summary import position
 
 REFRESH_SECONDS = 0.5
 LINE_SECONDS = 10.0
@@ -33,7 +33,7 @@ class Progress:
         return [self._line(seed) for seed in self.run.seeds]
 
     def _line(self, seed: Seed) -> str:
-        step, episode_return = _position(seed)
+        step, episode_return = position(seed)
         state = seed.status.state
         share = min(1.0, step / self._planned) if self._planned else 0.0
         parts = [f"seed {seed.number}", f"{state:11s}", f"{step:,}/{self._planned:,}", f"{share:4.0%}"]
@@ -66,20 +66,6 @@ class Progress:
         """Return for how many seconds a seed has been seen at the same step."""
         seen = self._seen.get(number)
         return time.monotonic() - seen[-1][0] if seen else 0.0
-
-
-def _position(seed: Seed) -> tuple[int, float | None]:
-    """Return step and recent return of a seed, from its heartbeat where that is ahead of its metrics."""
-    step, episode_return = seed.step, seed.last("rollout/return_mean")
-    try:
-        beat = files.decode((seed.folder / "heartbeat").read_bytes())
-        if beat["step"] > step:
-            step = int(beat["step"])
-            if beat.get("episode_return") is not None:
-                episode_return = files.number(beat["episode_return"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return step, episode_return
 
 
 def _duration(seconds: float) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Sequence
+
+from rlx.errors import UsageError
 
 NOTHING = "–"
 
@@ -43,6 +46,15 @@ def duration(seconds: float) -> str:
     if whole < 86400:
         return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
     return f"{whole // 86400}d {whole % 86400 // 3600}h"
+
+
+def timespan(text: str) -> float:
+    """Read a time span as people type it, in seconds: 45s, 90m, 2h, 1h30m, 1d; a bare number is seconds."""
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1, "": 1}
+    found = re.findall(r"(\d+(?:\.\d+)?)\s*([dhms]?)", text)
+    if not found or "".join(number + unit for number, unit in found) != text.replace(" ", ""):
+        raise UsageError(f"`{text}` is no time span", hint="45s, 90m, 2h or 1h30m")
+    return sum(float(number) * units[unit] for number, unit in found)
 
 
 def when(moment: float) -> str:

@@ -1,0 +1,1 @@
+"""Iterating: train, look, decide, by a declared plan and through the one door."""
