@@ -44,6 +44,7 @@ def test_an_uncommitted_diff_is_part_of_the_code(repository: Path) -> None:
     dirty = codes.name({**clean, "diff_sha256": "0123456789"})
     assert dirty == f"{clean['commit'][:12]}+01234567"
     assert codes.changed(codes.name(clean), dirty) == ""
+    assert codes.name({**clean, "diff_sha256": "0123456789", "code_diff_sha256": None}) == codes.name(clean)
 
 
 def test_an_unknown_commit_is_itself_and_no_repository_is_said(repository: Path) -> None:

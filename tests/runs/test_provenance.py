@@ -41,6 +41,22 @@ def test_a_change_and_a_new_file_are_seen(repository: Path) -> None:
     assert state["untracked"] == ["reward.py"]
 
 
+def test_a_change_of_pages_and_configs_is_no_change_of_code(repository: Path) -> None:
+    for name in ("README.md", "lab/configs/a.yaml", "train.py"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("print(1)\n")
+    subprocess.run(["git", "add", "."], cwd=repository, check=True)
+    subprocess.run(["git", "commit", "-qm", "second"], cwd=repository, check=True)
+    for name in ("README.md", "lab/configs/a.yaml"):
+        (repository / name).write_text("edited")
+    state = git_state(repository / "lab")
+    assert state is not None
+    assert state["diff_sha256"]
+    assert state["code_diff_sha256"] is None
+    (repository / "train.py").write_text("edited")
+    assert (git_state(repository) or {})["code_diff_sha256"]
+
+
 def test_the_code_hash_sees_untracked_code_and_nothing_that_a_run_writes(tmp_path: Path) -> None:
     (tmp_path / "envs").mkdir()
     (tmp_path / "envs" / "mine.py").write_text("a = 1\n")

@@ -9,8 +9,9 @@ import pytest
 
 from rlx import files
 from rlx.runs import store
+from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
-from rlx.runs.summary import final_returns, spread, summarize, summary, trained_seconds
+from rlx.runs.summary import cpu_seconds, final_returns, spread, summarize, summary, trained_seconds
 
 MakeRun = Callable[..., Run]
 
@@ -126,3 +127,12 @@ def test_the_reason_of_the_first_seed_that_has_one_is_shown(make_run: MakeRun) -
 
 def test_a_vanished_folder_is_broken_rather_than_an_exception(tmp_path: Path) -> None:
     assert summarize(tmp_path / "nowhere")["status"] == "broken"
+
+
+def test_cpu_time_adds_up_over_attempts(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [1.0], 1: [1.0]})
+    writer = MetricsWriter(run.path / "seed_0" / "metrics.jsonl")
+    for step, spent in ((200, 3.0), (300, 7.0), (400, 2.0), (500, 5.0)):
+        writer.write(step, {"time/cpu_seconds": spent})
+    writer.close()
+    assert [cpu_seconds(seed) for seed in run.seeds] == [12.0, None]

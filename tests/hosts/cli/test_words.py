@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from rlx.errors import UsageError
 from rlx.hosts.cli import words
 
 
@@ -43,3 +44,14 @@ def test_sparklines_are_ascii_where_the_terminal_is(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
 
     assert words.sparkline([0.0, 1.0]) == "_#"
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("45", 45), ("45s", 45), ("90m", 5400), ("1h30m", 5400), ("1.5h", 5400)])
+def test_time_spans_are_read_as_people_type_them(text: str, seconds: float) -> None:
+    assert words.timespan(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2 weeks", "h", "-3m"])
+def test_what_is_no_time_span_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no time span"):
+        words.timespan(text)
