@@ -16,6 +16,7 @@ from rlx.config.schema import Experiment, Wrapper
 from rlx.envs.make import inspect
 from rlx.envs.vector import make_vector
 from rlx.errors import JobFailed
+from rlx.evaluate.policy import refuse_other_actions
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs.checkpoint import Bundle, Checkpoint
 
@@ -210,7 +211,7 @@ class TrainerContract:
     def test_a_loaded_policy_acts_as_it_did_in_training_and_the_untrained_one_loads(self, tmp_path: Path) -> None:
         session = self.rehearse(tmp_path)
         policy = type(self).trainer().load(session.saved)
-        policy.reset()
+        refuse_other_actions(policy, session.saved)
         np.testing.assert_array_equal(policy.predict(session.observations), session.greedy)
 
         untrained = checkpoints.read(session.folder / checkpoints.UNTRAINED)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.config.load import parse
+from rlx.evaluate.parity import retrace
 from rlx.evaluate.policy import rebuild, refuse_named_code
 from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluation, Evaluator
@@ -28,11 +29,13 @@ class Measurement:
     evaluation: Evaluation
     yardsticks: Mapping[str, Any]
     file: Path | None
+    note: str | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return the figures of this checkpoint as JSON-able data."""
         named = {"seed": self.seed, "checkpoint": self.checkpoint, "step": self.step}
-        return {**named, **self.evaluation.summary(), **self.yardsticks}
+        noted = {"note": self.note} if self.note else {}
+        return {**named, **self.evaluation.summary(), **self.yardsticks, **noted}
 
 
 def protocol_for(reference: Reference, *, root: Path, episodes: int | None = None, like: Run | None = None) -> Protocol:
@@ -57,15 +60,16 @@ def measure(
         for number, path in paths.items():
             checkpoint = checkpoints.read(path, with_replay=False)
             policy = rebuild(checkpoint)
+            note = retrace(checkpoint, evaluator.env, protocol)
             evaluator.refuse_misfit(policy)
             evaluation = evaluator.evaluate(policy)
             beside = yardsticks(evaluator, reference.run.path if reference.run else None, seed=number)
             document = {
-                **evaluation.document(), **beside,
+                **evaluation.document(), **beside, **({"note": note} if note else {}),
                 "seed": number, "checkpoint": path.name, "step": checkpoint.step,
             }  # fmt: skip
             file = None
             if reference.run is not None:
                 name = f"seed_{number}_{path.name}"
                 file = store.save_evaluation(reference.run.path, evaluation.fingerprint, name, document)
-            yield Measurement(number, path.name, checkpoint.step, evaluation, beside, file)
+            yield Measurement(number, path.name, checkpoint.step, evaluation, beside, file, note)

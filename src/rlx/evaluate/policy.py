@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 Batch = NDArray[Any] | dict[str, Any] | tuple[Any, ...]
 """Observations of several environments as their space batches them: an array, or a dict or tuple of arrays."""
 
+ACTION_TOLERANCE = 1e-3
+"""Of continuous actions: far above what another machine's rounding does, far below what a lost normaliser does."""
+NEAR_TIES = 1 / 16
+"""The share of discrete actions that may differ: another machine's rounding can decide a tie differently."""
+
 
 class Policy(Protocol):
     """A policy as evaluation knows it; normaliser and frame order are inside, so nothing can be left out."""
@@ -51,16 +56,18 @@ class RandomPolicy:
     ) -> NDArray[Any]:
         """Return one random action a row."""
         rows = [None] * _rows(observations) if masks is None else masks
-        actions = [self._space.sample() if mask is None else self._masked(mask) for mask in rows]
-        batch: NDArray[Any] = stack(self._space, actions)
+        batch: NDArray[Any] = stack(self._space, [self.sample(mask) for mask in rows])
         return batch
 
     def reset(self, finished: NDArray[np.bool_] | None = None) -> None:
         """Keep nothing between steps."""
 
-    def _masked(self, mask: NDArray[np.bool_]) -> Any:
+    def sample(self, mask: NDArray[np.bool_] | None = None) -> Any:
+        """Return one random action, of the allowed ones where a mask is given."""
         from gymnasium.spaces import MultiDiscrete
 
+        if mask is None:
+            return self._space.sample()
         flat = np.asarray(mask, dtype=np.int8)
         if isinstance(self._space, MultiDiscrete):
             return self._space.sample(mask=tuple(np.split(flat, np.cumsum(self._space.nvec)[:-1])))
@@ -78,7 +85,35 @@ def rebuild(checkpoint: Checkpoint) -> Policy:
     """Rebuild the policy of a checkpoint that was read and verified; nothing stored in it is executed."""
     refuse_named_code(checkpoint)
     policy: Policy = plugins.load(plugins.BACKENDS, checkpoint.backend, kind="backend")().load(checkpoint)
+    refuse_other_actions(policy, checkpoint)
     return policy
+
+
+def refuse_other_actions(policy: Policy, checkpoint: Checkpoint) -> None:
+    """Refuse a rebuilt policy that acts otherwise than the training path did on the observations kept with it."""
+    told = checkpoint.parity
+    if "greedy" not in told:
+        return
+    policy.reset()
+    actions, greedy = np.asarray(policy.predict(told["observations"])), np.asarray(told["greedy"])
+    policy.reset()
+    differing = _differing(actions, greedy)
+    if differing:
+        raise CheckpointInvalid(
+            f"checkpoint {checkpoint.path}: the policy acts differently than in training "
+            f"(on {differing} of {len(greedy)} stored observations)",
+            hint="its weights, its normaliser or the code of the policy are not those it was trained with",
+        )
+
+
+def _differing(actions: NDArray[Any], greedy: NDArray[Any]) -> int:
+    if actions.shape != greedy.shape:
+        return len(greedy)
+    if np.issubdtype(greedy.dtype, np.floating):
+        is_same = np.isclose(actions, greedy, rtol=ACTION_TOLERANCE, atol=ACTION_TOLERANCE, equal_nan=True)
+        return int((~is_same.reshape(len(greedy), -1).all(axis=1)).sum())
+    differing = int((actions != greedy).reshape(len(greedy), -1).any(axis=1).sum())
+    return differing if differing > NEAR_TIES * len(greedy) else 0
 
 
 def refuse_named_code(checkpoint: Checkpoint) -> None:

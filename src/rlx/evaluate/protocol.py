@@ -17,13 +17,14 @@ from rlx import files
 if TYPE_CHECKING:
     from rlx.config.schema import Env, Experiment
 
-Purpose = Literal["selection", "report"]
+Purpose = Literal["parity", "selection", "report"]
 
 EPISODE_SEEDS: dict[Purpose, range] = {
+    "parity": range(90_000, 100_000),
     "selection": range(100_000, 200_000),
     "report": range(200_000, 300_000),
 }
-"""The reserved episode seeds: what chooses the best checkpoint never also reports it. Training stays out of both."""
+"""The reserved episode seeds: what chooses the best checkpoint never also reports it. Training stays out of all."""
 
 REWARD_SCALING = ("clip_reward", "scale_reward")
 """Wrappers that only help the optimiser: a policy is measured in the reward the environment gives."""

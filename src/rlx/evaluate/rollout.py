@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from rlx.errors import EvidenceInvalid
 from rlx.evaluate.episode import Episode, Lane
 from rlx.evaluate.policy import Policy, RandomPolicy, stack
 from rlx.evaluate.protocol import Protocol
+
+if TYPE_CHECKING:
+    import gymnasium
 
 MOST_PARALLEL = 10
 
@@ -116,9 +119,13 @@ class Evaluator:
 
     def evaluate_random(self) -> Evaluation:
         """Evaluate the random policy: what no training at all scores."""
+        return self.evaluate(RandomPolicy(self.env.action_space, seed=self.protocol.episode_seeds().start))
+
+    @property
+    def env(self) -> gymnasium.Env[Any, Any]:
+        """One of the environments."""
         with own_randomness(0):
-            action_space = self._open()[0].env.action_space
-        return self.evaluate(RandomPolicy(action_space, seed=self.protocol.episode_seeds().start))
+            return self._open()[0].env
 
     def refuse_misfit(self, policy: Policy) -> None:
         """Raise where a policy cannot act on this environment's observations: it was trained on other ones."""

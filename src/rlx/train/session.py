@@ -65,10 +65,13 @@ class Session:
 
     def begin(self, policy: Policy, snapshot: Callable[[], Bundle]) -> None:
         """Keep the untrained policy and its score; call it before the first update where there is no checkpoint."""
+        from rlx.evaluate.parity import retrace
         from rlx.evaluate.rollout import Evaluator
 
-        checkpoints.write(self.folder, snapshot().policy_only(), name=checkpoints.UNTRAINED, config=self._config)
+        bundle = snapshot()
+        checkpoints.write(self.folder, bundle.policy_only(), name=checkpoints.UNTRAINED, config=self._config)
         with Evaluator(self._report_protocol) as evaluator:
+            retrace(bundle, evaluator.env, self._report_protocol)
             evaluator.refuse_misfit(policy)
             self._keep(evaluator.evaluate(policy), name=f"seed_{self.seed}_{checkpoints.UNTRAINED}")
 

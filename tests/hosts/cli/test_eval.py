@@ -13,6 +13,7 @@ import yaml
 
 from rlx.hosts.cli.main import call
 from rlx.runs.run import Run
+from tests.conftest import Project
 from tests.evaluate.linear import GOOD, POOR, make_run, register
 
 
@@ -155,3 +156,48 @@ def test_a_checkpoint_scores_what_training_reported_and_is_filmed(
     assert found["episodes"] == reported["episodes"]
     assert len({episode["return"] for episode in found["episodes"]}) > 1
     assert Path(json.loads(rlx("video", "tiny_001", "--json"))["file"]).stat().st_size > 500
+
+
+FRAMES = """
+import gymnasium
+
+IS_FLIPPED = False
+
+
+class Frames(gymnasium.wrappers.FrameStackObservation):
+    def __init__(self, env, is_flipped=IS_FLIPPED):
+        super().__init__(env, 3)
+        self.is_flipped = is_flipped
+
+    def turned(self, frames):
+        return frames[::-1].copy() if self.is_flipped else frames
+
+    def reset(self, **settings):
+        frames, info = super().reset(**settings)
+        return self.turned(frames), info
+
+    def step(self, action):
+        frames, *rest = super().step(action)
+        return self.turned(frames), *rest
+"""
+
+
+@pytest.mark.slow
+def test_frames_in_another_order_than_in_training_are_refused(project: Project) -> None:
+    file = project.write("frames.py", FRAMES)
+    project.rlx("train", project.config(env={"wrappers": ["frames.py:Frames"]}, algo=PPO))
+    project.rlx("eval", "tiny_001", "--episodes", "2")
+    file.write_text(FRAMES.replace("IS_FLIPPED = False", "IS_FLIPPED = True"))
+    by_code = project.rlx("eval", "tiny_001", "--episodes", "2", code=6)
+    assert "CartPole-v1: observations come in another order than in training" in by_code.stderr
+    file.write_text(FRAMES)
+    snapshot = project.run("tiny_001").path / "config_snapshot.yaml"
+    config = yaml.safe_load(snapshot.read_text())
+    config["env"]["wrappers"] = [{"name": "frames.py:Frames", "kwargs": {"is_flipped": True}}]
+    snapshot.write_text(yaml.safe_dump(config))
+    assert "in another order" in project.rlx("eval", "tiny_001", "--episodes", "2", code=6).stderr
+    file.write_text(FRAMES.replace("return frames[::-1].copy() if self.is_flipped else frames", "return 2 * frames"))
+    config["env"]["wrappers"] = ["frames.py:Frames"]
+    snapshot.write_text(yaml.safe_dump(config))
+    changed = project.rlx("eval", "tiny_001", "--episodes", "2")
+    assert "note: CartPole-v1 shows other observations than in training" in changed.stdout

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from rlx.errors import CheckpointInvalid, NotFound
-from rlx.evaluate.policy import load
+from rlx.evaluate.policy import load, rebuild
 from rlx.runs import checkpoint as checkpoints
+from rlx.runs.checkpoint import Checkpoint
 from rlx.train.backends import sb3_state
 from rlx.train.backends.sb3 import Sb3Trainer
 from rlx.train.backends.sb3_learner import Learner
@@ -31,14 +32,6 @@ def test_the_normaliser_is_the_training_one_to_the_last_bit(tmp_path: Path) -> N
     observations = np.random.default_rng(0).normal(0, 5, size=(1000, 3)).astype(np.float32)
     np.testing.assert_array_equal(policy._normalise(observations), learner.normalizer.normalize_obs(observations))  # type: ignore[union-attr]
     np.testing.assert_array_equal(policy.predict(observations), learner.policy.predict(observations))
-
-
-def test_without_its_normaliser_a_policy_would_act_otherwise(tmp_path: Path) -> None:
-    session = rehearse(tiny("ppo", env={"id": "Pendulum-v1", "normalize": {"obs": True}}), tmp_path)
-    saved = session.saved
-    observations = np.random.default_rng(0).normal(0, 5, size=(100, 3)).astype(np.float32)
-    bare = Sb3Trainer().load(replace(saved, state={**saved.state, "normalizer": None}))
-    assert not np.array_equal(Sb3Trainer().load(saved).predict(observations), bare.predict(observations))
 
 
 def test_only_the_parts_with_a_scale_are_normalised(tmp_path: Path) -> None:
@@ -104,6 +97,37 @@ def test_weights_that_lack_a_layer_or_have_one_too_many_are_refused(tmp_path: Pa
     for policy in (lacking, {**saved.policy, "extra": np.zeros(1)}, {**saved.policy, "value_net.bias": np.zeros(2)}):
         with pytest.raises(CheckpointInvalid, match="do not fit the network"):
             Sb3Trainer().load(replace(saved, policy=policy))
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac", "recurrent_ppo", "maskable_ppo"])
+def test_a_policy_is_known_again_by_what_the_training_path_did(name: str, tmp_path: Path) -> None:
+    saved = rehearse(tiny(name), tmp_path).saved
+    assert len(saved.parity["greedy"]) == len(saved.parity["observations"])
+    rebuild(saved)
+    other = rehearse(tiny(name), tmp_path / "other", seed=1).saved
+    with pytest.raises(CheckpointInvalid, match="acts differently than in training"):
+        rebuild(replace(saved, policy={key: -10 * array for key, array in other.policy.items()}))
+
+
+@pytest.fixture
+def normalised(tmp_path: Path) -> Checkpoint:
+    return rehearse(tiny("ppo", env={"normalize": {"obs": True}}), tmp_path).saved
+
+
+def test_a_checkpoint_without_its_normaliser_is_refused(normalised: Checkpoint) -> None:
+    rebuild(normalised)
+    for lost in (None, {**normalised.state["normalizer"], "obs": {}}):
+        with pytest.raises(CheckpointInvalid, match="the normaliser of the observations is missing"):
+            rebuild(replace(normalised, state={**normalised.state, "normalizer": lost}))
+    bare = {key: value for key, value in normalised.state.items() if key != "normalizer"}
+    with pytest.raises(CheckpointInvalid, match="the normaliser of the observations is missing"):
+        rebuild(replace(normalised, state=bare))
+
+
+def test_a_checkpoint_with_another_seeds_normaliser_is_refused(normalised: Checkpoint, tmp_path: Path) -> None:
+    other = rehearse(tiny("ppo", env={"normalize": {"obs": True}}), tmp_path / "other", seed=1).saved
+    with pytest.raises(CheckpointInvalid, match="the normaliser of the observations is not the one of its training"):
+        rebuild(replace(normalised, state={**normalised.state, "normalizer": other.state["normalizer"]}))
 
 
 POLICY = '''

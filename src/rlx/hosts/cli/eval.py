@@ -53,6 +53,7 @@ def render(data: dict[str, Any]) -> str:
     rows = [_cells(str(row["seed"]) if row["seed"] is not None else "–", row, known) for row in data["seeds"]]
     rows.append(_cells("random policy", {"checkpoint": "–", **data["random"]}, known))
     lines = [table(header, rows, right=range(2, len(header)))]
+    lines += [f"note: {note}" for note in dict.fromkeys(row["note"] for row in data["seeds"] if "note" in row)]
     cut = sum(row.get("cut", 0) for row in data["seeds"])
     if cut:
         lines.append(f"note: {cut} episodes did not end and were cut: add a time_limit wrapper to say how long one is")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rlx.config.schema import Experiment
 from rlx.envs import spaces
 from rlx.envs import state as env_state
 from rlx.envs.vector import env_seeds, make_vector
+from rlx.evaluate import parity
 from rlx.runs.checkpoint import Bundle, Checkpoint
 from rlx.train import health
 from rlx.train.backends import sb3_algorithms, sb3_health, sb3_metrics, sb3_state
@@ -31,6 +33,7 @@ class Learner:
 
     def __init__(self, experiment: Experiment, *, root: Path, seed: int) -> None:
         self.experiment = experiment
+        self._root = root
         self.seed = seed
         self.total = experiment.algo.total_timesteps
         self.attempt = 0
@@ -130,7 +133,22 @@ class Learner:
                 "observation": spaces.describe(self.env.observation_space),
                 "action": spaces.describe(self.env.action_space),
             },
+            parity=self._parity(),
         )
+
+    def _parity(self) -> dict[str, Any]:
+        """Return the environment's replay and what the training path makes of its observations."""
+        if not self._replay:
+            return {}
+        observations = self._replay["observations"]
+        inputs = self._normalise(observations) if self.normalizer else observations
+        greedy, _ = self.algorithm.predict(inputs, deterministic=True)
+        told = {**self._replay, "greedy": np.asarray(greedy)}
+        return {**told, "inputs": inputs} if self.normalizer else told
+
+    @cached_property
+    def _replay(self) -> dict[str, Any]:
+        return parity.record(self.experiment.env, root=self._root)
 
     def metrics(self) -> dict[str, float]:
         """Return the row of the last update."""

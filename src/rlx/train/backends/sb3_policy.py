@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from stable_baselines3.common.policies import BasePolicy
 
 from rlx.config.load import parse
 from rlx.envs import spaces
+from rlx.errors import CheckpointInvalid
 from rlx.runs import project
 from rlx.runs.checkpoint import Checkpoint
 from rlx.train.backends import sb3_algorithms, sb3_state
@@ -76,7 +77,7 @@ def load(checkpoint: Checkpoint) -> Sb3Policy:
         algorithm = sb3_algorithms.build(experiment, env, root=root, seed=None, device="cpu", is_inference=True)
         sb3_state.load_policy(algorithm.policy, checkpoint.policy, where=str(checkpoint.path))
         _draw_noise(algorithm.policy)
-    return Sb3Policy(algorithm.policy, _normaliser(checkpoint.state.get("normalizer")))
+    return Sb3Policy(algorithm.policy, _normaliser(checkpoint, is_needed=experiment.env.normalize.obs))
 
 
 def _draw_noise(policy: Any) -> None:
@@ -86,9 +87,31 @@ def _draw_noise(policy: Any) -> None:
             module.reset_noise()
 
 
-def _normaliser(state: Mapping[str, Any] | None) -> Normalise | None:
-    if state is None or not state["obs"]:
-        return None
+def _normaliser(checkpoint: Checkpoint, *, is_needed: bool) -> Normalise | None:
+    """Return the training normaliser; one that is not there, or scales otherwise than in training, is refused."""
+    state = checkpoint.state.get("normalizer")
+    normalise = _scaling(state) if state and state["obs"] else None
+    told = checkpoint.parity
+    if is_needed and normalise is None:
+        _refuse_normaliser(checkpoint, "the normaliser of the observations is missing")
+    if normalise is not None and "inputs" in told and not _is_same(normalise(told["observations"]), told["inputs"]):
+        _refuse_normaliser(checkpoint, "the normaliser of the observations is not the one of its training")
+    return normalise
+
+
+def _refuse_normaliser(checkpoint: Checkpoint, why: str) -> NoReturn:
+    raise CheckpointInvalid(
+        f"checkpoint {checkpoint.path}: {why}", hint="a policy is worth nothing without it: use another checkpoint"
+    )
+
+
+def _is_same(inputs: Any, told: Any) -> bool:
+    if isinstance(inputs, dict):
+        return all(_is_same(part, told.get(key)) for key, part in inputs.items())
+    return told is not None and inputs.shape == told.shape and np.allclose(inputs, told, rtol=1e-5, atol=1e-6)
+
+
+def _scaling(state: Mapping[str, Any]) -> Normalise:
     clip, epsilon = state["clip"], state["epsilon"]
     # the same arithmetic as VecNormalize, to the last bit
     scales = {key: (part["mean"], np.sqrt(part["var"] + epsilon)) for key, part in state["obs"].items()}
