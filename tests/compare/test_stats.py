@@ -85,3 +85,15 @@ def test_a_profile_band_holds_the_profile_and_is_narrow_where_all_runs_agree() -
 def test_scores_that_are_not_finite_or_absent_are_refused(scores: list[float]) -> None:
     with pytest.raises(ValueError, match="scores"):
         stats.iqm(scores)
+
+
+def test_the_band_of_a_mean_curve_redraws_whole_runs() -> None:
+    curves = np.array([[0.0, 10.0], [2.0, 8.0], [4.0, 6.0]])
+    band = stats.mean_band(curves)
+    assert band.low.tolist() == [0.0, 6.0]
+    assert band.high.tolist() == [4.0, 10.0]
+    assert np.allclose(band.low + band.high, curves.mean(axis=0) * 2, atol=0.2)
+    many = stats.mean_band(np.random.default_rng(0).normal(size=(40, 3)))
+    assert ((many.high - many.low) < 1.0).all()
+    with pytest.raises(ValueError, match="finite"):
+        stats.mean_band([[np.nan], [1.0]])

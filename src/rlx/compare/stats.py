@@ -127,6 +127,18 @@ def profile_band(
     return Band(low, high, level)
 
 
+def mean_band(curves: ArrayLike, *, level: float = 0.95, resamples: int = 1_000, seed: int = 0) -> Band:
+    """Return pointwise percentile intervals of the mean curve: (runs, points) → Band.
+
+    Whole runs are redrawn, so what belongs to one run stays together. With three runs or fewer it is their range.
+    """
+    matrix = as_runs(curves)
+    runs = len(matrix)
+    shares = np.random.default_rng(seed).multinomial(runs, np.full(runs, 1 / runs), size=resamples) / runs
+    low, high = np.quantile(shares @ matrix, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return Band(low, high, level)
+
+
 def _redraws(
     groups: list[ArrayLike] | tuple[ArrayLike, ...], *, resamples: int, seed: int, copies: int = 1
 ) -> Iterator[list[Floats]]:

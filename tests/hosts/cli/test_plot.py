@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
@@ -44,7 +45,12 @@ def test_the_ending_chooses_the_kind_of_file(cli: Cli, make_run: MakeRun, tmp_pa
     out = tmp_path / "a folder" / f"curve.{ending}"
 
     assert cli("plot", make_run().name, "--out", str(out)).code == 0
-    assert out.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml", b"%PDF-")
+    content = out.read_bytes()
+    if ending == "svg":
+        texts = {text.text for text in ElementTree.fromstring(content).iter() if text.tag.endswith("}text")}
+        assert {"steps", "rollout/return_mean", "cartpole_001 (n = 1 seed)"} <= texts
+    else:
+        assert content[:5] in (b"\x89PNG\r", b"%PDF-")
 
 
 def test_another_ending_is_refused_before_anything_is_read(cli: Cli) -> None:
@@ -90,7 +96,7 @@ def test_a_seed_that_ends_early_ends_the_mean_and_is_named(cli: Cli, make_run: M
     answer = cli("plot", run.name)
 
     assert "mean 2 at 400, n = 2" in answer.out
-    assert "the mean ends where seed 3 does" in answer.out
+    assert "the mean of all seeds ends where seed 3 does" in answer.out
 
 
 def test_non_finite_values_are_gaps_and_counted(cli: Cli, make_run: MakeRun) -> None:
@@ -140,7 +146,7 @@ def test_no_values_on_the_axis_is_an_error_with_the_one_that_has_them(cli: Cli, 
 
 
 def test_nine_runs_are_told_apart_by_colour_or_line(cli: Cli, make_run: MakeRun) -> None:
-    from rlx.hosts.plots import COLOURS, STYLES
+    from rlx.hosts.plots.page import COLOURS, STYLES
 
     names = [make_run(f"r{number}").name for number in range(9)]
 
@@ -148,3 +154,83 @@ def test_nine_runs_are_told_apart_by_colour_or_line(cli: Cli, make_run: MakeRun)
     text = Path("nine.svg").read_text()
     assert all(colour.lower() in text for colour in COLOURS)
     assert len(COLOURS) * len(STYLES) >= 32
+
+
+def test_runs_share_one_scale_on_the_terminal(cli: Cli, make_run: MakeRun) -> None:
+    high = make_run("high", seeds={0: [100.0] * 40})
+    low = make_run("low", seeds={0: [0.0] * 20})
+
+    lines = cli("plot", high.name, low.name).out.splitlines()
+
+    assert lines[0] == "rollout/return_mean over steps; all lines from 0 to 100"
+    assert lines[1].split()[1] == "█" * 40
+    assert lines[2].split()[1] == "▁" * 20
+
+
+def test_a_run_without_the_metric_is_named_and_not_drawn(cli: Cli, make_run: MakeRun) -> None:
+    answer = cli("plot", make_run("full").name, make_run("empty", state="prepared").name)
+
+    assert answer.code == 0
+    assert "empty_001: no values of rollout/return_mean over steps, not drawn" in answer.out
+
+
+def test_smoothing_is_said(cli: Cli, make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [0.0, 10.0, 20.0]})
+
+    answer = cli("plot", run.name, "--smooth", "2", "--out", "s.svg")
+
+    assert "mean of the last 2 points" in answer.out
+    assert "mean 15 at 300" in answer.out
+    assert "mean of the last 2 points" in Path("s.svg").read_text()
+
+
+def test_what_the_band_is_stands_at_the_axis(cli: Cli, make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [1.0, 2.0], 1: [2.0, 4.0]})
+    for option, is_there in (("--band", True), ("--no-band", False)):
+        assert cli("plot", run.name, option, "--out", "b.svg").code == 0
+        assert ("band: 95 % bootstrap interval" in Path("b.svg").read_text()) == is_there
+
+
+def test_runs_of_one_config_are_pooled_on_request(cli: Cli, make_run: MakeRun) -> None:
+    names = [make_run("a", seeds={0: [1.0], 1: [3.0]}).name, make_run("a", seeds={1: [9.0], 2: [5.0]}).name]
+    other = make_run("b", group="g2").name
+
+    answer = cli("plot", *names, other, "--by", "config")
+
+    assert "a_001 + a_002  " in answer.out
+    assert "mean 3 at 100, n = 3" in answer.out
+    assert "1 seed of the same number in several runs: drawn once" in answer.out
+
+
+def test_intervals_and_profiles_of_a_metrics_last_values(cli: Cli, make_run: MakeRun) -> None:
+    names = [make_run("a", seeds={0: [1.0], 1: [3.0]}).name, make_run("b", seeds={0: [7.0]}).name]
+    for kind in ("--intervals", "--profile"):
+        answer = cli("plot", *names, kind, "--metric", "rollout/return_mean")
+        assert answer.code == 0
+        assert "2 [1, 3]" in answer.out
+        assert "rlx compare decides" in answer.out
+        assert Path(answer.out.splitlines()[-1].removeprefix("picture: ")).is_file()
+    data = cli("plot", *names, "--intervals", "--metric", "rollout/return_mean", "--json").data
+    assert data["runs"][0]["mean"] == {"value": 2.0, "low": 1.0, "high": 3.0}
+    assert data["runs"][1]["mean"] == {"value": 7.0, "low": None, "high": None}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--intervals"], 3, "hint: rlx eval cartpole_001"),
+        (["--profile", "--intervals"], 2, "not allowed with"),
+        (["--profile", "--smooth", "3"], 2, "are for curves"),
+        (["--profile", "--metric", "train/loss", "--over", "episodes"], 2, "leave --metric out"),
+        (["--smooth", "0"], 2, "at least one point"),
+        (["--metric", "rollout/retrun"], 3, "did you mean `rollout/return_mean`?"),
+        (["--out", "curve.bmp"], 2, "end it in .png, .svg, .pdf"),
+        (["--out", "runs/cartpole_001/metadata.json/c.png"], 2, "hint: name another file with --out"),
+    ],
+)
+def test_bad_input_is_one_line_with_a_hint(cli: Cli, make_run: MakeRun, words: list[str], code: int, said: str) -> None:
+    answer = cli("plot", make_run().name, *words)
+
+    assert answer.code == code
+    assert said in answer.err
+    assert "Traceback" not in answer.err

@@ -35,6 +35,7 @@ def test_sparklines_show_shape_and_gaps() -> None:
     assert words.sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
     assert words.sparkline([5.0, 5.0]) == "▁▁"
     assert words.sparkline([0.0, float("nan"), 1.0]) == "▁ █"
+    assert words.sparkline([0.0, 5.0], scale=(0.0, 10.0)) == "▁▅"
     assert words.sparkline([]) == ""
     assert words.sparkline([float("inf")]) == ""
     assert len(words.sparkline(list(range(1000)), width=40)) == 40

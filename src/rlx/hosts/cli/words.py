@@ -76,16 +76,16 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def sparkline(values: Sequence[float], *, width: int = 60) -> str:
-    """Draw a curve in one line; a column without a finite value is a gap."""
+def sparkline(values: Sequence[float], *, width: int = 60, scale: tuple[float, float] | None = None) -> str:
+    """Draw a curve in one line, on its own scale or a given one; a column without a finite value is a gap."""
     marks = "▁▂▃▄▅▆▇█" if _can_show("▁█") else "_.-~=+*#"
     columns = [_finite_mean(values[start:stop]) for start, stop in _windows(len(values), width)]
     finite = [value for value in columns if value is not None]
     if not finite:
         return ""
-    low, high = min(finite), max(finite)
-    scale = (len(marks) - 1) / (high - low) if high > low else 0.0
-    return "".join(" " if value is None else marks[round((value - low) * scale)] for value in columns)
+    low, high = scale or (min(finite), max(finite))
+    steps = (len(marks) - 1) / (high - low) if high > low else 0.0
+    return "".join(" " if value is None else marks[round((value - low) * steps)] for value in columns)
 
 
 def _windows(count: int, width: int) -> list[tuple[int, int]]:
