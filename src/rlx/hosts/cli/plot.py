@@ -72,7 +72,9 @@ def _curves(args: argparse.Namespace, found: list[Run], root: Path) -> dict[str,
     lines = [one.smoothed(args.smooth) for one in _groups(args, found, every) if one.seeds]
     if not lines:
         raise NotFound(f"no values of {metric} over {args.x}", hint=f"rlx plot {found[0].name} --x steps")
-    out = args.out or _default_path(found, f"{metric}{'' if args.x == 'steps' else f'_over_{args.x}'}", root)
+    subject = metric + ("" if args.x == "steps" else f"_over_{args.x}")
+    subject += "" if args.smooth == 1 else f"_smooth_{args.smooth}"
+    out = args.out or _default_path(found, subject, root)
     said = metric if args.smooth == 1 else f"{metric}\nmean of the last {args.smooth} points"
     draw(lines, metric=said, axis=args.x, out=out, with_seeds=args.seeds, with_band=args.band)
     return {
@@ -128,7 +130,8 @@ def _scores(args: argparse.Namespace, found: list[Run], root: Path) -> dict[str,
     every = scores.last_values(found, metric) if metric else scores.evaluated(found)
     scores.refuse_empty(every)
     kind = "profile" if args.profile else "intervals"
-    out = args.out or _default_path(found, f"{metric or 'evaluation'}_{kind}", root)
+    subject = f"{metric or 'evaluation'}_{kind}" + ("_over_episodes" if args.over == "episodes" else "")
+    out = args.out or _default_path(found, subject, root)
     estimated = [intervals.estimates(one) for one in every]
     said = f"last value of {metric}" if metric else "mean return of a seed's evaluation"
     if args.profile:
