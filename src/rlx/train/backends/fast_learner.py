@@ -22,7 +22,7 @@ from rlx.train.backends.fast_network import Pass, Weights
 from rlx.train.backends.fast_policy import FastPolicy, shape_for
 from rlx.train.backends.fast_rollout import Rollout
 from rlx.train.backends.fast_stage import Stage, seeds_for
-from rlx.train.backends.fast_update import Losses, Update
+from rlx.train.backends.fast_update import Update, explained_variance
 from rlx.train.fidelity import Fidelity
 
 BACKEND = "fast"
@@ -111,11 +111,23 @@ class Learner:
         """Update the weights from the rollout."""
         remaining = max(0.0, 1.0 - self.step / self.algo.total_timesteps)
         learning_rate, clip_range = (_at(rate, remaining) for rate in (self.algo.learning_rate, self.algo.clip_range))
+        samples = self.rollout.samples(gamma=self.algo.gamma, gae_lambda=self.algo.gae_lambda)
         losses = self._update.run(
-            self.rollout, self.adam, [self.generator], learning_rate=learning_rate, clip_range=clip_range
+            samples, self.adam, [self.generator], learning_rate=learning_rate, clip_range=clip_range
         )[0]
         self.updates += losses.epochs
-        self._row = self._train_row(losses, learning_rate, clip_range)
+        self._row = {
+            **{f"train/{name}": value for name, value in losses.means().items()},
+            "train/loss": self._update.loss(losses.figures[-1]),
+            "train/explained_variance": explained_variance(samples, 0),
+            "train/learning_rate": learning_rate,
+            "train/clip_range": clip_range,
+            "train/updates": float(self.updates),
+        }
+        if self.algo.clip_range_value is not None:
+            self._row["train/clip_range_vf"] = self.algo.clip_range_value
+        if self.actions.has_deviation:
+            self._row["train/std"] = float(np.exp(self.weights.deviation[0]).mean())
 
     def metrics(self) -> dict[str, float]:
         """Return the row of the last update."""
@@ -183,21 +195,6 @@ class Learner:
             self.rollout.closed = np.zeros((1, self.rollout.steps, *closed.shape), dtype=np.bool_)
         self.rollout.closed[0, step] = closed
         return closed.T[None]
-
-    def _train_row(self, losses: Losses, learning_rate: float, clip_range: float) -> dict[str, float]:
-        row = {f"train/{name}": value for name, value in losses.means().items()}
-        row |= {
-            "train/loss": self._update.loss(losses.figures[-1]),
-            "train/explained_variance": self._update.explained[0],
-            "train/learning_rate": learning_rate,
-            "train/clip_range": clip_range,
-            "train/updates": float(self.updates),
-        }
-        if self.algo.clip_range_value is not None:
-            row["train/clip_range_vf"] = self.algo.clip_range_value
-        if self.actions.has_deviation:
-            row["train/std"] = float(np.exp(self.weights.deviation[0]).mean())
-        return row
 
     def _refuse_other(self, checkpoint: Checkpoint) -> None:
         was, now = (checkpoint.backend, checkpoint.algorithm), (BACKEND, self.algo.name)

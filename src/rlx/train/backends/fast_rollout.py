@@ -1,8 +1,8 @@
-"""What a rollout leaves: inputs, choices, rewards and ends of S seeds; then advantages and a new order every epoch."""
+"""What a rollout leaves: inputs, choices, rewards and ends of S seeds; then the samples to learn from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +31,15 @@ class Samples:
         """Return some of the rows, as views."""
         return self._map(lambda array: array[:, rows])
 
-    def copy(self) -> Samples:
-        """Return the same rows in memory of their own."""
-        return self._map(np.copy)
+    def empty(self) -> Samples:
+        """Return room for as many rows."""
+        return self._map(np.empty_like)
+
+    def reorder(self, seed: int, order: Array, out: Samples) -> None:
+        """Write one seed's rows in another order."""
+        for array, target in zip(vars(self).values(), vars(out).values(), strict=True):
+            if array is not None:
+                np.take(array[seed], order, axis=0, out=target[seed], mode="clip")
 
     def _map(self, function: Callable[[Array], Array]) -> Samples:
         arrays: dict[str, Any] = {
@@ -58,7 +64,6 @@ class Rollout:
         self._weights, self._actions, self._batch_size = weights, actions, batch_size
         self._both = Pass(weights, batch_size)
         self._critic = Pass(weights, num_envs, nets=slice(1, 2))
-        self._shuffled: Samples | None = None
 
     def begin(self) -> None:
         """Start the next rollout where the last one ended."""
@@ -88,17 +93,6 @@ class Rollout:
         advantages = gae(self.rewards, grid, self.ended, gamma=gamma, gae_lambda=gae_lambda).reshape(seeds, rows)
         old = values[:, :rows]
         return Samples(inputs[:, :rows], targets, chances, old, advantages, advantages + old, closed)
-
-    def shuffled(self, samples: Samples, generators: Sequence[np.random.Generator], seeds: Sequence[int]) -> Samples:
-        """Return the samples of these seeds in a new order, each by its own generator."""
-        if self._shuffled is None:
-            self._shuffled = samples.copy()
-        for seed in seeds:
-            order = generators[seed].permutation(samples.inputs.shape[1])
-            for array, out in zip(vars(samples).values(), vars(self._shuffled).values(), strict=True):
-                if array is not None:
-                    np.take(array[seed], order, axis=0, out=out[seed], mode="clip")
-        return self._shuffled
 
     def _bootstrap(self, gamma: float) -> None:
         """Add to the reward of a cut episode what its last observation was still worth."""

@@ -13,7 +13,7 @@ from rlx.config.schema import Ppo
 from rlx.train.backends.fast_actions import Actions
 from rlx.train.backends.fast_adam import Adam
 from rlx.train.backends.fast_network import Pass, Weights
-from rlx.train.backends.fast_rollout import Rollout, Samples
+from rlx.train.backends.fast_rollout import Samples
 
 Array = NDArray[Any]
 FIGURES = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")
@@ -26,6 +26,11 @@ class Losses:
     figures: list[tuple[float, ...]]
     epochs: int = 0
     last_epoch: int = 0  # where in `figures` it begins
+
+    def begin_epoch(self) -> None:
+        """Count one more epoch."""
+        self.epochs += 1
+        self.last_epoch = len(self.figures)
 
     def means(self) -> dict[str, float]:
         """Return the means SB3 logs: of the last epoch for the divergence, of all minibatches for the rest."""
@@ -44,7 +49,7 @@ class Update:
 
     def run(
         self,
-        rollout: Rollout,
+        samples: Samples,
         adam: Adam,
         generators: Sequence[np.random.Generator],
         *,
@@ -53,14 +58,13 @@ class Update:
     ) -> list[Losses]:
         """Learn from a rollout; a seed whose policy moved too far (`target_kl`) stops before the others."""
         algo = self._algo
-        samples = rollout.samples(gamma=algo.gamma, gae_lambda=algo.gae_lambda)
         losses = [Losses([]) for _ in generators]
         active = list(range(len(generators)))
+        shuffled = samples.empty()
         for _ in range(algo.update_epochs):
+            self._shuffle(samples, generators, active, shuffled)
             for seed in active:
-                losses[seed].epochs += 1
-                losses[seed].last_epoch = len(losses[seed].figures)
-            shuffled = rollout.shuffled(samples, generators, active)
+                losses[seed].begin_epoch()
             for start in range(0, samples.inputs.shape[1], algo.batch_size):
                 part = shuffled.part(slice(start, start + algo.batch_size))
                 figures = self.gradients(part, clip_range=clip_range)
@@ -68,11 +72,19 @@ class Update:
                     losses[seed].figures.append(tuple(float(column[seed]) for column in figures))
                 if algo.target_kl is not None:
                     active = [seed for seed in active if losses[seed].figures[-1][-1] <= 1.5 * algo.target_kl]
+                    if not active:
+                        return losses
                 adam.step(self._gradients, active, learning_rate=learning_rate, largest_norm=algo.max_grad_norm)
-            if not active:
-                break
-        self.explained = _explained_variance(samples)
         return losses
+
+    def _shuffle(
+        self, samples: Samples, generators: Sequence[np.random.Generator], seeds: Sequence[int], out: Samples
+    ) -> None:
+        """Put the samples of these seeds in a new order, and every minibatch's advantages on one scale."""
+        for seed in seeds:
+            samples.reorder(seed, generators[seed].permutation(samples.inputs.shape[1]), out)
+        if self._algo.normalize_advantage and self._algo.batch_size > 1:
+            normalise(out.advantages.reshape(len(out.advantages), -1, self._algo.batch_size))
 
     def gradients(self, part: Samples, *, clip_range: float) -> tuple[Array, ...]:
         """Fill the gradients of one minibatch and return its FIGURES, one a seed."""
@@ -81,10 +93,9 @@ class Update:
         chances, entropy = self._actions.evaluate(self._both.head, part.targets, self._weights, part.closed)
         log_ratio = np.subtract(chances, part.chances, out=chances)
         ratio = np.exp(log_ratio)
-        advantages = _normalised(part.advantages) if algo.normalize_advantage and rows > 1 else part.advantages
-        gain = advantages * ratio
+        gain = part.advantages * ratio
         bounded = np.minimum(np.maximum(ratio, 1 - clip_range), 1 + clip_range)
-        np.multiply(bounded, advantages, out=bounded)
+        np.multiply(bounded, part.advantages, out=bounded)
         slope = gain * (gain <= bounded)
         np.multiply(slope, -1.0 / rows, out=slope)
         misses, value_slope = self._value_loss(part)
@@ -118,15 +129,14 @@ def _mean(values: Array) -> Array:
     return mean
 
 
-def _normalised(advantages: Array) -> Array:
-    """Return one minibatch's advantages with mean 0 and deviation 1."""
-    centred: Array = advantages - _mean(advantages)[:, None]
-    spread = np.sqrt(np.add.reduce(centred * centred, axis=1) / (advantages.shape[1] - 1))
-    centred /= spread[:, None] + 1e-8
-    return centred
+def normalise(advantages: Array) -> None:
+    """Give the advantages of every minibatch (seeds, minibatches, rows) mean 0 and deviation 1."""
+    advantages -= advantages.mean(axis=2, keepdims=True)
+    advantages /= advantages.std(axis=2, ddof=1, keepdims=True) + 1e-8
 
 
-def _explained_variance(samples: Samples) -> list[float]:
-    spread = np.var(samples.returns, axis=1)
-    left = np.var(samples.returns - samples.values, axis=1)
-    return [1.0 - float(b) / float(a) if a else float("nan") for a, b in zip(spread, left, strict=True)]
+def explained_variance(samples: Samples, seed: int) -> float:
+    """Return the share of the returns' variance that the values explain."""
+    returns = samples.returns[seed]
+    spread = float(np.var(returns))
+    return 1.0 - float(np.var(returns - samples.values[seed])) / spread if spread else float("nan")
