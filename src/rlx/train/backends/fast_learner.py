@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rlx.envs import spaces
 from rlx.envs import state as env_state
 from rlx.envs.generators import GlobalGenerators
 from rlx.errors import CheckpointInvalid
+from rlx.evaluate import parity
 from rlx.runs.checkpoint import Bundle, Checkpoint
 from rlx.train import health
 from rlx.train.backends.fast_actions import actions_of
@@ -34,6 +36,7 @@ class Learner:
     def __init__(self, experiment: Experiment, *, root: Path, seed: int) -> None:
         assert isinstance(experiment.algo, Ppo)
         self.experiment, self.algo, self.seed = experiment, experiment.algo, seed
+        self._root = root
         self.attempt = self.updates = 0
         self.fidelity = Fidelity(experiment, root=root)
         self.stage = Stage(experiment, root=root)
@@ -179,11 +182,24 @@ class Learner:
                 "observation": spaces.describe(self.stage.observation_space),
                 "action": spaces.describe(self.stage.action_space),
             },
+            parity=self._parity(),
         )
 
     def close(self) -> None:
         """Close the environments."""
         self.stage.env.close()
+
+    def _parity(self) -> dict[str, Any]:
+        """Return the environment's replay and what the training path makes of its observations."""
+        if not self._replay:
+            return {}
+        observations = self._replay["observations"]
+        told = {**self._replay, "greedy": self.policy.predict(observations)}
+        return {**told, "inputs": self.policy.inputs(observations)} if self.stage.normalizer else told
+
+    @cached_property
+    def _replay(self) -> dict[str, Any]:
+        return parity.record(self.experiment.env, root=self._root)
 
     def _reset_environments(self) -> None:
         seeds = seeds_for(self.seed, self.stage.num_envs, self.attempt)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rlx.envs.generators import global_generators_kept
+from rlx.envs.generators import GlobalGenerators, global_generators_kept
+from rlx.runs.checkpoint import Bundle
 from rlx.train.backends.fast_learner import Learner
 from rlx.train.session import Session
 from rlx.train.watch import Watch
@@ -14,6 +15,7 @@ def train(session: Session) -> None:
     try:
         if session.checkpoint is None:
             learner.begin()
+            _tell_beginning(learner, session)
         else:
             learner.restore(session.checkpoint)
         _train(learner, session)
@@ -35,6 +37,11 @@ def _train(learner: Learner, session: Session) -> None:
             return
 
 
+def _tell_beginning(learner: Learner, session: Session) -> None:
+    with global_generators_kept() as randomness:
+        session.begin(learner.policy, lambda: _snapshot(learner, randomness))
+
+
 def _tell(learner: Learner, session: Session) -> bool:
     """Tell the session; False means: end now."""
     with global_generators_kept() as randomness:  # whatever an evaluation draws
@@ -42,5 +49,9 @@ def _tell(learner: Learner, session: Session) -> bool:
             learner.step,
             learner.metrics(),
             policy=learner.policy,
-            snapshot=lambda: learner.bundle(learner.mark() | {"random": randomness.document()}),
+            snapshot=lambda: _snapshot(learner, randomness),
         )
+
+
+def _snapshot(learner: Learner, randomness: GlobalGenerators) -> Bundle:
+    return learner.bundle(learner.mark() | {"random": randomness.document()})

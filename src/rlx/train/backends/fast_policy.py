@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rlx.config.load import parse
 from rlx.config.schema import Experiment
 from rlx.envs.spaces import build
+from rlx.errors import CheckpointInvalid
 from rlx.runs.checkpoint import Checkpoint
 from rlx.train.backends.fast_actions import Actions, actions_of
 from rlx.train.backends.fast_features import Features, Scale
@@ -35,6 +36,12 @@ class FastPolicy:
         closed = None if masks is None else np.logical_not(masks).reshape(1, len(masks), -1).transpose(0, 2, 1)
         noise = None if deterministic else self._noise(actor.head)
         return self._actions.for_env(self._actions.choose(actor.head, self._weights, noise, closed)[0])
+
+    def inputs(self, observations: Any) -> NDArray[Any]:
+        """Return what the network sees of observations: flat and on their scale."""
+        rows = np.empty((_rows(observations), self._features.size), dtype=self._weights.dtype)
+        self._features.write(observations, rows, self._scale)
+        return rows
 
     def reset(self, finished: NDArray[np.bool_] | None = None) -> None:
         """Keep nothing between steps."""
@@ -70,15 +77,32 @@ def load(checkpoint: Checkpoint) -> FastPolicy:
     features, actions = Features(seen), actions_of(acted, is_masked=experiment.algo.name == "maskable_ppo")
     weights = Weights(shape_for(experiment, features, actions))
     weights.load(checkpoint.policy, where=str(checkpoint.path))
-    return FastPolicy(weights, actions, features, _scale(experiment, seen, checkpoint))
+    policy = FastPolicy(weights, actions, features, _scale(experiment, seen, checkpoint))
+    _refuse_other_inputs(policy, checkpoint)
+    return policy
 
 
 def _scale(experiment: Experiment, space: spaces.Space[Any], checkpoint: Checkpoint) -> Scale | None:
     normalizer = normalizer_for(experiment, space, num_envs=0)
     if normalizer is None:
         return None
-    normalizer.restore(checkpoint.state["normalizer"])
+    state = checkpoint.state.get("normalizer")
+    if state is None:
+        raise _broken(checkpoint, "the normaliser of the observations is missing")
+    normalizer.restore(state)
     return normalizer.scale
+
+
+def _refuse_other_inputs(policy: FastPolicy, checkpoint: Checkpoint) -> None:
+    told = checkpoint.parity
+    if "inputs" in told and not np.array_equal(policy.inputs(told["observations"]), told["inputs"]):
+        raise _broken(checkpoint, "the normaliser of the observations is not the one of its training")
+
+
+def _broken(checkpoint: Checkpoint, why: str) -> CheckpointInvalid:
+    return CheckpointInvalid(
+        f"checkpoint {checkpoint.path}: {why}", hint="a policy is worth nothing without it: use another checkpoint"
+    )
 
 
 def _rows(observations: Any) -> int:
