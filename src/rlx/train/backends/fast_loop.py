@@ -5,12 +5,14 @@ from __future__ import annotations
 from rlx.envs.generators import GlobalGenerators, global_generators_kept
 from rlx.runs.checkpoint import Bundle
 from rlx.train.backends.fast_learner import Learner
+from rlx.train.backends.fast_threads import use_one_thread
 from rlx.train.session import Session
 from rlx.train.watch import Watch
 
 
 def train(session: Session) -> None:
     """Train one seed until it is complete or the session says stop."""
+    use_one_thread()
     learner = Learner(session.experiment, root=session.root, seed=session.seed)
     try:
         if session.checkpoint is None:
