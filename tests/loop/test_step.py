@@ -9,7 +9,20 @@ import pytest
 
 from rlx.compare.stats import Interval
 from rlx.compare.verdict import Verdict
-from rlx.loop.step import Evaluate, Look, Resume, Standing, State, Stop, Train, Wait, cap, next_action, next_stage
+from rlx.loop.step import (
+    Evaluate,
+    Look,
+    Resume,
+    Standing,
+    State,
+    Stop,
+    Train,
+    Wait,
+    cap,
+    next_action,
+    next_for_pool,
+    next_stage,
+)
 
 NOTHING = Interval(-math.inf, math.inf, 0.0)
 OPEN = Verdict("inconclusive", math.nan, NOTHING, math.nan, (0, 0), "nothing has been scored yet")
@@ -87,3 +100,12 @@ def test_the_next_look_is_named() -> None:
     assert stage is not None
     assert stage.seeds == 6
     assert next_stage(state(24, 24)) is None
+
+
+def test_a_pool_finishes_what_was_begun_and_trains_what_is_missing() -> None:
+    assert next_for_pool(Standing(4), 10) == Train(6)
+    assert next_for_pool(Standing(10, unfinished=(11,)), 10) == Stop("spent")
+    assert next_for_pool(Standing(4, unfinished=(4,)), 10) == Resume((4,))
+    assert next_for_pool(Standing(4, unscored=(4,)), 10) == Evaluate((4,))
+    assert next_for_pool(Standing(4, stuck=(4,)), 10) == Stop("stuck")
+    assert next_for_pool(Standing(1, crashed=3), 10) == Stop("crashing")

@@ -34,24 +34,22 @@ def objections(base: Side, new: Side, *, is_replication: bool = False) -> list[O
     A replication trains the same again on other seeds: there, nothing has to differ.
     """
     checks: tuple[Callable[[Side, Side], Iterator[Objection]], ...] = (
-        _each(_unfinished), _each(_mixed_attempts), _each(_counted_twice), _each(_outside_range),
         _nothing_scored, _steps, _sizes, _versions, _no_effect,
         *(() if is_replication else (_unchanged,)),
     )  # fmt: skip
-    return [objection for check in checks for objection in check(base, new)]
+    of_both = [objection for check in checks for objection in check(base, new)]
+    return [*side_objections(base), *side_objections(new), *of_both]
+
+
+def side_objections(side: Side) -> list[Objection]:
+    """Return every reason why a run's seeds are no replicates of each other."""
+    checks = (_unfinished, _mixed_attempts, _counted_twice, _outside_range)
+    return [objection for check in checks for objection in check(side)]
 
 
 def trained_changes(base: Side, new: Side) -> list[Change]:
     """Return what differs between the configs in what is trained."""
     return [one for one in diff(base.config, new.config) if one.key.partition(".")[0] not in NOT_TRAINED]
-
-
-def _each(check: Callable[[Side], Iterator[Objection]]) -> Callable[[Side, Side], Iterator[Objection]]:
-    def both(base: Side, new: Side) -> Iterator[Objection]:
-        yield from check(base)
-        yield from check(new)
-
-    return both
 
 
 def _unfinished(side: Side) -> Iterator[Objection]:

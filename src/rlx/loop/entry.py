@@ -97,7 +97,7 @@ class Ground:
         changes = self.changes(run)
         if changes:
             why = f"{run.name} cannot be trained further: {', '.join(changes)} changed since"
-            raise EvidenceInvalid(why, hint=f"train both anew under what there is now: {again}")
+            raise EvidenceInvalid(why, hint=f"train anew with what there is now: {again}")
 
 
 def read(text: str, *, root: Path, ground: Ground) -> Entry:

@@ -95,6 +95,25 @@ def next_action(state: State, *, plan: Plan = PLAN) -> Action:
     why = _reason_to_stop(state, state.verdict)
     if why:
         return Stop(why)
+    open_end = _open_end(ours, theirs)
+    if open_end:
+        return open_end
+    goal = next_stage(state, plan=plan)
+    if goal is None:
+        return Stop("spent")
+    return Train(max(0, plan.baseline_seeds(goal) - ours.counted), max(0, goal.seeds - theirs.counted))
+
+
+def next_for_pool(pool: Standing, wanted: int) -> Action:
+    """Return the one thing to do for a pool of so many seeds of one config."""
+    why: Why | None = "spent" if pool.counted >= wanted else "crashing" if _is_crashing(pool) else None
+    if why:
+        return Stop(why)
+    return _open_end(pool, Standing()) or Train(wanted - pool.counted)
+
+
+def _open_end(ours: Standing, theirs: Standing) -> Action | None:
+    """Return what finishes seeds that were begun."""
     if ours.is_running or theirs.is_running:
         return Wait()
     if ours.stuck or theirs.stuck:
@@ -103,10 +122,11 @@ def next_action(state: State, *, plan: Plan = PLAN) -> Action:
         return Resume(ours.unfinished, theirs.unfinished)
     if ours.unscored or theirs.unscored:
         return Evaluate(ours.unscored, theirs.unscored)
-    goal = next_stage(state, plan=plan)
-    if goal is None:
-        return Stop("spent")
-    return Train(max(0, plan.baseline_seeds(goal) - ours.counted), max(0, goal.seeds - theirs.counted))
+    return None
+
+
+def _is_crashing(baseline: Standing) -> bool:
+    return baseline.crashed > max(2, baseline.counted)
 
 
 def next_stage(state: State, *, plan: Plan = PLAN) -> Stage | None:
@@ -129,8 +149,7 @@ def _reason_to_stop(state: State, verdict: Verdict) -> Why | None:
         return "futile"
     if state.is_time_up:
         return "deadline"
-    ours = state.baseline
-    return "crashing" if ours.crashed > max(2, ours.counted) else None
+    return "crashing" if _is_crashing(state.baseline) else None
 
 
 def cap(max_seeds: int, *, plan: Plan = PLAN) -> int:

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("measuring", "evaluate a run's checkpoints"),
     "video": ("measuring", "film a policy"),
     "compare": ("measuring", "is B better than A?"),
+    "noise": ("measuring", "how noisy is a config, and what can be found at which cost?"),
     "settle": ("measuring", "train and look until it is decided whether B is better than A"),
 }
 

@@ -7,7 +7,7 @@ import time
 
 from rlx.hosts.cli.output import has_colour
 from rlx.hosts.cli.words import duration
-from rlx.loop.settle import Progress
+from rlx.loop.crew import Progress
 
 LINE_SECONDS = 10.0
 
