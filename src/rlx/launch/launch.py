@@ -8,22 +8,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlx import files
 from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
+from rlx.launch.resources import lasting_environment
 from rlx.runs import process, project, store
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, RUNNING, tally
-from rlx.train.start import SCRIPT_BACKEND
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment, Problem
 
 START_SECONDS = 20.0
 STOP_SECONDS = 45.0
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.01
 
 
 def check(experiment: Experiment, *, root: Path) -> list[Problem]:
@@ -42,10 +43,16 @@ def check(experiment: Experiment, *, root: Path) -> list[Problem]:
     return problems
 
 
-def launch(experiment: Experiment, *, root: Path, lineage: Mapping[str, Any] | None = None) -> Run:
-    """Create a run for an experiment that was checked, and start its supervisor."""
+def launch(
+    experiment: Experiment,
+    *,
+    root: Path,
+    lineage: Mapping[str, Any] | None = None,
+    supervisor: subprocess.Popen[bytes] | None = None,
+) -> Run:
+    """Create a run for an experiment that was checked, and start its supervisor (or use one that is `prepared`)."""
     run = create(experiment, root=root, lineage=lineage)
-    start(run, [seed.number for seed in run.seeds])
+    start(run, [seed.number for seed in run.seeds], supervisor=supervisor)
     return Run(run.path)
 
 
@@ -110,6 +117,8 @@ def resume(run: Run, seeds: Collection[int] | None = None) -> Run:
 
 
 def _refuse_running(run: Run) -> None:
+    from rlx.train.start import SCRIPT_BACKEND
+
     if run.metadata.get("backend") == SCRIPT_BACKEND:
         raise UsageError(
             f"{run.name} is trained by a script of your own",
@@ -119,28 +128,54 @@ def _refuse_running(run: Run) -> None:
         raise Refused(f"{run.name} is training already", hint=f"rlx watch {run.name}")
 
 
-def start(run: Run, seeds: Iterable[int]) -> None:
+@contextlib.contextmanager
+def prepared() -> Iterator[subprocess.Popen[bytes]]:
+    """Start a supervisor that imports while its run is still being checked; without a run it ends with the block."""
+    supervisor = _supervisor([], {}, stdin=subprocess.PIPE)
+    assert supervisor.stdin is not None
+    try:
+        yield supervisor
+    finally:
+        if not supervisor.stdin.closed:
+            supervisor.stdin.close()
+            supervisor.wait()
+
+
+def start(run: Run, seeds: Iterable[int], *, supervisor: subprocess.Popen[bytes] | None = None) -> None:
     """Start the run's supervisor in a session of its own and return once it holds the lease."""
-    logs = run.path / "logs"
-    logs.mkdir(exist_ok=True)
-    with (logs / "supervisor.log").open("ab") as log:
-        popen = subprocess.Popen(
-            [sys.executable, "-m", "rlx.launch.supervisor", str(run.path), *map(str, seeds)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=run.path,
-            start_new_session=True,
-        )
+    argv = [str(run.path), *map(str, seeds)]
+    if supervisor is None:
+        supervisor = _supervisor(argv, run.config)
+    else:
+        _hand_over(supervisor, argv)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        supervisor = Run(run.path).supervisor
-        if supervisor and supervisor.pid == popen.pid:
+        holder = Run(run.path).supervisor
+        if holder and holder.pid == supervisor.pid:
             return
-        if popen.poll() is not None:
+        if supervisor.poll() is not None:
             break
         time.sleep(POLL_SECONDS)
-    _explain_start(run, popen)
+    _explain_start(run, supervisor)
+
+
+def _supervisor(
+    argv: list[str], config: Mapping[str, Any], *, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "rlx.launch.supervisor", *argv],  # -P: nothing is imported from where it stands
+        stdin=stdin,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **lasting_environment(config)},
+        start_new_session=True,
+    )
+
+
+def _hand_over(supervisor: subprocess.Popen[bytes], argv: list[str]) -> None:
+    assert supervisor.stdin is not None
+    with contextlib.suppress(BrokenPipeError), supervisor.stdin as stream:  # one that died is found out below
+        stream.write(files.encode(argv) + b"\n")
 
 
 def _explain_start(run: Run, popen: subprocess.Popen[bytes]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ QUIET_VARIABLES = {
     "SDL_VIDEODRIVER": "dummy",
     "SDL_AUDIODRIVER": "dummy",
     "PYGAME_HIDE_SUPPORT_PROMPT": "1",
+}
+INTERPRETER_VARIABLES = {
     "PYTHONUNBUFFERED": "1",
     "PYTHONHASHSEED": "0",  # sets of strings keep their order between attempts
 }
@@ -82,9 +85,18 @@ def _by_memory(gigabytes: float | None) -> int:
 
 def worker_environment(config: dict[str, Any], *, root: Path, gpu: str | None) -> dict[str, str]:
     """Return the environment of one seed's process: pinned threads, headless, one GPU."""
-    cores = str(config.get("resources", {}).get("cores", 1))
-    environment = {**os.environ, **QUIET_VARIABLES, "RLX_ROOT": str(root)}
-    environment.update(dict.fromkeys(THREAD_VARIABLES, cores))
+    environment = {**os.environ, **QUIET_VARIABLES, **lasting_environment(config), "RLX_ROOT": str(root)}
     if gpu is not None:
         environment["CUDA_VISIBLE_DEVICES"] = gpu
     return environment
+
+
+def lasting_environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables of a worker that count when an interpreter starts or NumPy is loaded, and not later."""
+    cores = str(config.get("resources", {}).get("cores", 1))
+    return {**INTERPRETER_VARIABLES, **dict.fromkeys(THREAD_VARIABLES, cores)}
+
+
+def inherited(config: Mapping[str, Any]) -> bool:
+    """Say whether this process was started with the variables that a worker of this config needs from its start."""
+    return all(os.environ.get(name) == value for name, value in lasting_environment(config).items())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -17,19 +16,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlx import files
+from rlx.launch import workers
 from rlx.launch.resources import Slots, worker_environment
 from rlx.runs import process, project
 from rlx.runs.run import SUPERVISOR, Run, Seed
 from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
 
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.02
 GRACE_SECONDS = 30.0
 REFUSED_EXIT = 4
 
 
 def main(argv: list[str]) -> int:
-    """Supervise the seeds `argv[1:]` of the run at `argv[0]`; exit 4 where another supervisor holds it."""
+    """Supervise the seeds `argv[1:]` of the run at `argv[0]`; exit 4 where another supervisor holds it.
+
+    Without arguments, import first and read them from stdin; a caller that closes it has no run after all.
+    """
+    argv = argv or _awaited()
+    if not argv:
+        return 0
     run = Run(Path(argv[0]))
+    _settle_in(run)
     with contextlib.ExitStack() as lease:
         try:
             lease.enter_context(files.locked(run.path / SUPERVISOR, wait=False))
@@ -45,6 +52,24 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _awaited() -> list[str]:
+    """Import what workers need while the caller checks its config, then return what it hands us."""
+    workers.warm()
+    line = sys.stdin.buffer.readline()
+    argv: list[str] = files.decode(line) if line else []
+    return argv
+
+
+def _settle_in(run: Run) -> None:
+    """Work in the run's folder and print into its log."""
+    os.chdir(run.path)
+    logs = run.path / "logs"
+    logs.mkdir(exist_ok=True)
+    with (logs / "supervisor.log").open("ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+
+
 def groups(seeds: Sequence[Seed], most: int) -> list[tuple[Seed, ...]]:
     """Share seeds out to at most so many workers, as evenly as can be."""
     count = min(most, len(seeds))
@@ -54,7 +79,7 @@ def groups(seeds: Sequence[Seed], most: int) -> list[tuple[Seed, ...]]:
 @dataclass
 class _Worker:
     seeds: tuple[Seed, ...]
-    popen: subprocess.Popen[bytes]
+    process: workers.Worker
     gpu: str | None
 
 
@@ -73,6 +98,8 @@ class Supervisor:
         """Train every waiting seed, until all have ended or a signal asks to stop."""
         self._catch_signals()
         slots = self.slots
+        if workers.can_fork(self.run.config):
+            workers.warm()
         while self.workers or (self.waiting and not self.stop_signal):
             while self.waiting and not self.stop_signal and slots.has_room(len(self.workers)):
                 self._start(self.waiting.pop(0), gpu=slots.free_gpu([worker.gpu for worker in self.workers]))
@@ -93,25 +120,20 @@ class Supervisor:
         self._signal_workers(signal.SIGTERM)
 
     def _start(self, seeds: tuple[Seed, ...], *, gpu: str | None) -> None:
-        (self.run.path / "logs").mkdir(exist_ok=True)
-        environment = worker_environment(self.run.config, root=project_of(self.run), gpu=gpu)
-        with _log_of(self.run, seeds).open("ab") as log:
-            popen = subprocess.Popen(
-                [sys.executable, "-m", "rlx.launch.worker", str(self.run.path), *(str(seed.number) for seed in seeds)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                cwd=project_of(self.run),
-                start_new_session=True,
-            )
-        self.workers.append(_Worker(seeds, popen, gpu))
+        root = project_of(self.run)
+        environment = worker_environment(self.run.config, root=root, gpu=gpu)
+        place = workers.Place(environment, root, _log_of(self.run, seeds))
+        argv = [str(self.run.path), *(str(seed.number) for seed in seeds)]
+        process = workers.start(argv, place, is_forked=workers.can_fork(self.run.config))
+        self.workers.append(_Worker(seeds, process, gpu))
+        if self.stop_signal:  # it came while the worker was being born
+            self._signal_workers(signal.SIGTERM)
 
     def _collect(self) -> None:
         for worker in list(self.workers):
-            if worker.popen.poll() is not None:
+            if worker.process.poll() is not None:
                 self.workers.remove(worker)
-                _kill_group(worker.popen.pid, signal.SIGKILL)  # whatever the worker left behind
+                _kill_group(worker.process.pid, signal.SIGKILL)  # whatever the worker left behind
                 for seed in worker.seeds:
                     self._settle(worker, Seed(seed.number, seed.folder))
 
@@ -119,15 +141,16 @@ class Supervisor:
         """Write the outcome of a seed whose worker ended without a word about it."""
         said = bool(seed.events) and seed.events[-1].get("event") in ENDED
         began = next((event for event in reversed(seed.events) if event.get("event") == "started"), None)
-        if said and began and began["process"]["pid"] == worker.popen.pid:
+        if said and began and began["process"]["pid"] == worker.process.pid:
             return
         state, reason = self._silent_end(worker)
-        row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.popen.returncode}
+        row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.process.returncode}
         with contextlib.suppress(OSError):  # a full disk or a moved project: the seed then counts as lost
             files.append_line(seed.folder / "events.jsonl", files.encode(row))
 
     def _silent_end(self, worker: _Worker) -> tuple[str, str]:
-        code = worker.popen.returncode
+        code = worker.process.returncode
+        assert code is not None  # it was collected
         if self.stop_signal:
             was_killed = f": killed, it did not end within {GRACE_SECONDS:.0f} s"
             return INTERRUPTED, self.stop_signal + (was_killed if code == -signal.SIGKILL else " before training began")
@@ -140,10 +163,10 @@ class Supervisor:
     def _signal_workers(self, number: signal.Signals) -> None:
         for worker in self.workers:
             if number == signal.SIGKILL:
-                _kill_group(worker.popen.pid, number)
+                _kill_group(worker.process.pid, number)
             else:
                 with contextlib.suppress(ProcessLookupError):
-                    worker.popen.send_signal(number)
+                    worker.process.send_signal(number)
 
 
 def project_of(run: Run) -> Path:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rlx.train.session import Session
 
 PARENT_CHECK_SECONDS = 1.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 
 
@@ -49,9 +50,10 @@ def main(argv: list[str]) -> int:
 
 
 def _on_stop_signals(handler: _Early) -> None:
-    for caught in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for caught in STOP_SIGNALS:
         if signal.getsignal(caught) is not signal.SIG_IGN:
             signal.signal(caught, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # a forked worker is born with them held back
 
 
 def _die_with_supervisor(run: Run) -> None:
@@ -85,7 +87,7 @@ def _train(run: Run, numbers: Sequence[int], early: _Early) -> int:
         for live in lives:
             live.request_stop(signal.Signals(number).name)
 
-    for caught in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for caught in STOP_SIGNALS:
         if signal.getsignal(caught) is early:
             signal.signal(caught, stop)
     if early.reason:

@@ -13,6 +13,7 @@ from rlx.runs.status import COMPLETED, PREPARED, RUNNING
 from rlx.runs.summary import position
 
 REFRESH_SECONDS = 0.5
+FIRST_SECONDS = 0.05  # until the first step is seen: a start is looked at closely
 LINE_SECONDS = 10.0
 RATE_SECONDS = 30.0
 STALL_SECONDS = 30.0
@@ -24,6 +25,7 @@ class Progress:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._seen: dict[int, deque[tuple[float, int]]] = {}
+        self.has_begun = False
         self.run = Run(path)
         self._planned = self.run.planned_steps
 
@@ -34,6 +36,7 @@ class Progress:
 
     def _line(self, seed: Seed) -> str:
         step, episode_return = position(seed)
+        self.has_begun = self.has_begun or step > 0
         state = seed.status.state
         share = min(1.0, step / self._planned) if self._planned else 0.0
         parts = [f"seed {seed.number}", f"{state:11s}", f"{step:,}/{self._planned:,}", f"{share:4.0%}"]
@@ -85,7 +88,7 @@ def follow(run: Run, *, timeout_seconds: float | None = None) -> Run:
         show.draw(lines, is_last=is_over)
         if is_over:
             return progress.run
-        time.sleep(REFRESH_SECONDS)
+        time.sleep(REFRESH_SECONDS if progress.has_begun else FIRST_SECONDS)
 
 
 class _Screen:
@@ -102,7 +105,7 @@ class _Screen:
 
 
 class _Lines:
-    """Prints a seed's line when it changes state, every ten seconds, and at the end; never the same one twice."""
+    """Prints a seed's line when it changes state, at its first step, every ten seconds, and at the end; never twice."""
 
     def __init__(self) -> None:
         self._printed: dict[str, str] = {}
@@ -113,7 +116,8 @@ class _Lines:
         for line in lines:
             seed, state = line.split("  ")[:2]
             before = self._printed.get(seed, "")
-            is_news = f"  {state}" not in before and state.strip() != PREPARED
+            is_first = "  0/" in before and "  0/" not in line
+            is_news = is_first or (f"  {state}" not in before and state.strip() != PREPARED)
             if line != before and (is_due or is_news):
                 print(line, file=sys.stderr, flush=True)
                 self._printed[seed] = line

@@ -43,10 +43,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _new(args: argparse.Namespace) -> Run:
     if not args.config:
         raise UsageError("no config given", hint="rlx train configs/NAME.yaml, or rlx init NAME to make one")
-    root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
-    for problem in launch.check(experiment, root=root):
-        say(f"note: {problem.message}")
-    started = launch.launch(experiment, root=root)
+    with launch.prepared() as supervisor:
+        root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
+        for problem in launch.check(experiment, root=root):
+            say(f"note: {problem.message}")
+        started = launch.launch(experiment, root=root, supervisor=supervisor)
     seeds = ", ".join(str(seed) for seed in experiment.training_seeds())
     backend = started.metadata["backend"]
     say(f"{started.name}: {experiment.algo.name} on {experiment.env.id}, backend {backend}, seeds {seeds}")
