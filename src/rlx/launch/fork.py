@@ -10,6 +10,7 @@ from rlx.errors import NotFound, UsageError
 from rlx.launch import launch
 from rlx.runs import checkpoint
 from rlx.runs.run import SNAPSHOT, Run, Seed
+from rlx.train.trainer import refuse_other_backend
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment
@@ -28,7 +29,9 @@ def fork(origin: Run, *, overrides: list[str]) -> Run:
             hint=f"rlx resume {origin.name} --fork -s algo.total_timesteps={2 * furthest}",
         )
     root = project_of(origin)
-    launch.check(experiment, root=root)
+    experiment = launch.check(experiment, root=root).experiment
+    for source in sources.values():
+        refuse_other_backend(experiment, source)
     lineage = {"forked_from": origin.name, "steps": {str(number): source.step for number, source in sources.items()}}
     run = launch.create(experiment, root=root, lineage=lineage)
     for number, source in sources.items():

@@ -20,27 +20,28 @@ from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, RUNNING, tally
 
 if TYPE_CHECKING:
-    from rlx.config.schema import Experiment, Problem
+    from rlx.config.schema import Experiment
+    from rlx.train.choose import Choice
 
 START_SECONDS = 20.0
 STOP_SECONDS = 45.0
 POLL_SECONDS = 0.01
 
 
-def check(experiment: Experiment, *, root: Path) -> list[Problem]:
-    """Make the environment once and ask the backend: refuse what cannot train, return what is worth knowing."""
+def check(experiment: Experiment, *, root: Path) -> Choice:
+    """Make the environment once and choose the backend: refuse what cannot train, return what to launch and why."""
     from rlx.config import devices
     from rlx.config.cross_check import cross_check
     from rlx.envs.make import inspect
-    from rlx.train.trainer import trainer_for
+    from rlx.train.choose import Choice, choose
 
-    trainer = trainer_for(experiment)
-    problems = cross_check(experiment, devices=devices.present())
-    problems += trainer.check(experiment, inspect(experiment.env, root=root))
+    found = cross_check(experiment, devices=devices.present())
+    choice = choose(experiment, inspect(experiment.env, root=root))
+    problems = (*found, *choice.problems)
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         raise ConfigError("\n  also ".join(error.message for error in errors), hint=errors[0].hint)
-    return problems
+    return Choice(choice.experiment, choice.reason, problems)
 
 
 def launch(
@@ -57,14 +58,16 @@ def launch(
 
 
 def create(experiment: Experiment, *, root: Path, lineage: Mapping[str, Any] | None = None) -> Run:
-    """Create the run's folder: snapshot, identity, seeds."""
+    """Create the run's folder for an experiment that names its backend: snapshot, identity, seeds."""
     from rlx.config.load import config_hash, dump, group_hash
-    from rlx.train.trainer import backend_name
+    from rlx.train.choose import AUTO
 
+    if experiment.backend == AUTO:
+        raise ValueError("`check` chooses the backend; create the run from the experiment it returns")
     identity = {
         "env": experiment.env.id,
         "algorithm": experiment.algo.name,
-        "backend": backend_name(experiment),
+        "backend": experiment.backend,
         "total_timesteps": experiment.algo.total_timesteps,
         "config_hash": config_hash(experiment),
         "group_hash": group_hash(experiment),
@@ -242,8 +245,7 @@ def run(config: Experiment | Mapping[str, Any] | str | Path, *, seeds: int | Seq
     """
     experiment = _experiment(config, seeds)
     root = project.root()
-    check(experiment, root=root)
-    started = launch(experiment, root=root)
+    started = launch(check(experiment, root=root).experiment, root=root)
     try:
         ended = wait(started)
     except KeyboardInterrupt:

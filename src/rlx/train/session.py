@@ -189,7 +189,7 @@ def _crosses(every: int | None, before: int, after: int) -> bool:
     return every is not None and after // every > before // every
 
 
-NOT_TRAINING = ("run_name", "seed", "seeds", "device", "backend", "resources", "log", "checkpoint", "eval", "schema")
+NOT_TRAINING = ("run_name", "seed", "seeds", "device", "resources", "log", "checkpoint", "eval", "schema")
 
 
 def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]], config: dict[str, Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The seam between rlx and a training algorithm: what a backend must do, and how one is chosen."""
+"""The seam between rlx and a training algorithm: what a backend must do, and how the one a config names is found."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rlx import plugins
+from rlx.errors import UsageError
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment, Problem
@@ -44,6 +45,9 @@ class GroupTrainer(Trainer, Protocol):
 
 def train(experiment: Experiment, sessions: Sequence[Session]) -> dict[int, Exception]:
     """Train one session, or several together; return the errors of the seeds that failed beside others."""
+    for session in sessions:
+        if session.checkpoint:
+            refuse_other_backend(experiment, session.checkpoint)
     trainer = trainer_for(experiment)
     if len(sessions) > 1:
         assert isinstance(trainer, GroupTrainer), f"{trainer.name} trains one seed a process"
@@ -52,12 +56,16 @@ def train(experiment: Experiment, sessions: Sequence[Session]) -> dict[int, Exce
     return {}
 
 
-def backend_name(experiment: Experiment) -> str:
-    """Return the backend that trains this experiment (`auto` takes the only one there is)."""
-    return "sb3" if experiment.backend == "auto" else experiment.backend
-
-
 def trainer_for(experiment: Experiment) -> Trainer:
-    """Import and return the backend that trains this experiment."""
-    trainer: Trainer = plugins.load(plugins.BACKENDS, backend_name(experiment), kind="backend")()
+    """Import and return the backend that an experiment names."""
+    trainer: Trainer = plugins.load(plugins.BACKENDS, experiment.backend, kind="backend")()
     return trainer
+
+
+def refuse_other_backend(experiment: Experiment, checkpoint: Checkpoint) -> None:
+    """Raise where a checkpoint was written by another backend than the one that is to train on."""
+    if checkpoint.backend != experiment.backend:
+        raise UsageError(
+            f"a checkpoint of backend {checkpoint.backend} cannot be trained further with {experiment.backend}",
+            hint=f"-s backend={checkpoint.backend}, or train anew",
+        )

@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "note": ("runs", "write a note on a run"),
     "rm": ("runs", "delete runs"),
     "plot": ("runs", "draw learning curves"),
-    "export": ("runs", "write a run's metrics as CSV or TensorBoard events"),
+    "export": ("runs", "write metrics as CSV or TensorBoard events, policies for SB3"),
     "eval": ("measuring", "evaluate a run's checkpoints"),
     "video": ("measuring", "film a policy"),
     "compare": ("measuring", "is B better than A?"),

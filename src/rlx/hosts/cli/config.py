@@ -19,7 +19,8 @@ from rlx.errors import NotFound, RlxError
 
 if TYPE_CHECKING:
     from rlx.config.load import Checked
-    from rlx.config.schema import Experiment, Problem
+    from rlx.config.schema import Experiment
+    from rlx.train.choose import Choice
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,14 +52,28 @@ def _show(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.config.load import config_hash, group_hash, parse
 
     config = _resolved(args.config, overrides=args.set)
-    experiment = parse(config, source=args.config)
-    return {"config": config, "config_hash": config_hash(experiment), "group_hash": group_hash(experiment)}
+    choice = _choice(parse(config, source=args.config), Path(args.config))
+    hashes = {"config_hash": config_hash(choice.experiment), "group_hash": group_hash(choice.experiment)}
+    return {"config": config, "backend": choice.experiment.backend, "reason": choice.reason, **hashes}
+
+
+def _choice(experiment: Experiment, path: Path) -> Choice:
+    """Return what training would choose; an environment that cannot be made here leaves that open."""
+    from rlx.envs.make import inspect
+    from rlx.train.choose import AUTO, TOLD, Choice, choose
+
+    if experiment.backend != AUTO:
+        return Choice(experiment, TOLD, ())
+    try:
+        return choose(experiment, inspect(experiment.env, root=_root_for(path)))
+    except RlxError as error:
+        return Choice(experiment, f"chosen when it trains; {error.message}", ())
 
 
 def _show_text(data: dict[str, Any]) -> str:
     from rlx.config.load import dump_data
 
-    return dump_data(data["config"])
+    return f"{dump_data(data['config'])}# backend {data['backend']}: {data['reason']}\n"
 
 
 def _resolved(reference: str, *, overrides: Iterable[str] = ()) -> dict[str, Any]:
@@ -99,8 +114,9 @@ def _check_one(reference: str, overrides: list[str], *, with_env: bool) -> tuple
 
     try:
         checked = check(Path(reference), overrides=overrides, devices=devices.present())
+        backend: dict[str, str] = {}
         if with_env and checked.experiment is not None:
-            checked = _with_env(checked, checked.experiment, Path(reference))
+            checked, backend = _with_env(checked, checked.experiment, Path(reference))
     except RlxError as error:  # the file itself, or the environment
         problem = {"message": error.message, "hint": error.hint, "is_error": True}
         return {"config": reference, "is_fine": False, "problems": [problem]}, error.exit_code
@@ -109,16 +125,17 @@ def _check_one(reference: str, overrides: list[str], *, with_env: bool) -> tuple
          "is_error": found.problem.is_error}
         for found in checked.found
     ]  # fmt: skip
-    return {"config": reference, "is_fine": not checked.errors, "problems": problems}, 2 if checked.errors else 0
+    entry = {"config": reference, "is_fine": not checked.errors, "problems": problems, **backend}
+    return entry, 2 if checked.errors else 0
 
 
-def _with_env(checked: Checked, experiment: Experiment, path: Path) -> Checked:
-    """Make the environment once and ask the backend, as training would."""
+def _with_env(checked: Checked, experiment: Experiment, path: Path) -> tuple[Checked, dict[str, str]]:
+    """Make the environment once and choose the backend, as training would."""
     from rlx.envs.make import inspect
-    from rlx.train.trainer import trainer_for
+    from rlx.train.choose import choose
 
-    problems: list[Problem] = trainer_for(experiment).check(experiment, inspect(experiment.env, root=_root_for(path)))
-    return checked.also(problems)
+    choice = choose(experiment, inspect(experiment.env, root=_root_for(path)))
+    return checked.also(choice.problems), {"backend": choice.experiment.backend, "reason": choice.reason}
 
 
 def _root_for(path: Path) -> Path:
@@ -136,16 +153,27 @@ def _check_text(data: dict[str, Any]) -> str:
             lines.append(f"{'error' if problem['is_error'] else 'note'}: {problem['message']}")
             lines += [f"  hint: {problem['hint']}"] if problem["hint"] else []
         if entry["is_fine"]:
-            lines.append(f"{entry['config']}: fine")
+            backend = f"; backend {entry['backend']}: {entry['reason']}" if "backend" in entry else ""
+            lines.append(f"{entry['config']}: fine{backend}")
     return "\n".join(lines)
 
 
 def _diff(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.config.diff import diff
 
-    changes = diff(_resolved(args.before), _resolved(args.after))
+    before, after = _resolved(args.before), _resolved(args.after)
+    if before["backend"] != after["backend"]:
+        before, after = _with_backend(before, args.before), _with_backend(after, args.after)
+    changes = diff(before, after)
     rows = [{"key": change.key, "before": change.before, "after": change.after} for change in changes]
     return {"before": args.before, "after": args.after, "changes": rows}
+
+
+def _with_backend(config: dict[str, Any], reference: str) -> dict[str, Any]:
+    """Return a config that names the backend training would choose: `auto` and what it stands for do not differ."""
+    from rlx.config.load import parse
+
+    return {**config, "backend": _choice(parse(config, source=reference), Path(reference)).experiment.backend}
 
 
 def _diff_text(data: dict[str, Any]) -> str:

@@ -1,6 +1,10 @@
-"""Write a run's metrics as CSV (one row a seed and step) or as TensorBoard event files (one folder a seed).
+"""Write a run's metrics as CSV or TensorBoard event files, or its policies as Stable-Baselines3 opens them.
+
+CSV has one row a seed and step, TensorBoard one folder a seed. SB3 gets one .zip a seed, written by its own `save`
+(PPO.load, MaskablePPO.load, …), and where observations are normalised a VecNormalize file beside it.
 
 Example: rlx export cartpole_ppo_001 --to csv --out metrics.csv
+         rlx export cartpole_ppo_001:best --to sb3 --out policies
 """
 
 from __future__ import annotations
@@ -20,13 +24,18 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a run's name")
-    parser.add_argument("--to", choices=("csv", "tensorboard"), required=True, help="the format")
-    where = "a file for csv (- prints it), a folder for tensorboard; default: in the run's folder"
+    parser.add_argument("run", metavar="RUN[:CHECKPOINT]", help="a run; for sb3 also RUN:best (latest)")
+    parser.add_argument("--to", choices=("csv", "tensorboard", "sb3"), required=True, help="the format")
+    where = "a file for csv (- prints it), a folder for the others; default: in the run's folder"
     parser.add_argument("--out", type=Path, metavar="PATH", help=where)
+    parser.add_argument("--seed", type=int, metavar="K", help="for sb3: only this training seed (all)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any] | None:
+    if args.to == "sb3":
+        return _to_sb3(args.run, args.out, seed=args.seed)
+    if args.seed is not None:
+        raise UsageError("--seed goes with --to sb3", hint=f"every row of the {args.to} names its seed")
     found = find(args.run, root=project.root())
     names = found.metric_names()
     if not names:
@@ -101,7 +110,33 @@ def _to_tensorboard(found: Run, out: Path) -> dict[str, Any]:
     return {"run": found.name, "to": "tensorboard", "path": str(out), "rows": rows}
 
 
+def _to_sb3(text: str, out: Path | None, *, seed: int | None) -> dict[str, Any]:
+    from rlx.runs import checkpoint
+    from rlx.runs.reference import resolve
+    from rlx.train.backends.sb3 import export
+
+    reference = resolve(text, project.root())
+    folder = out or (reference.run.path / "export" / "sb3" if reference.run else Path("sb3"))
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file", hint=f"--out {folder.parent}, a folder: there is a file a seed")
+    rows = []
+    for number, path in reference.checkpoints(default="latest", seed=seed).items():
+        name = path.name if number is None else f"seed_{number}_{path.name}"
+        loader, written = export(checkpoint.read(path, with_replay=False), folder / f"{name}.zip")
+        rows.append({"seed": number, "checkpoint": path.name, "class": loader, "files": [str(one) for one in written]})
+    return {"run": reference.run.name if reference.run else None, "to": "sb3", "path": str(folder), "policies": rows}
+
+
+def _spell_policies(data: dict[str, Any]) -> str:
+    lines = [f"policy: {file}" for row in data["policies"] for file in row["files"]]
+    first = data["policies"][0]
+    module, _, name = first["class"].partition(":")
+    return "\n".join([*lines, f"""next: python -c 'from {module} import {name}; {name}.load("{first["files"][0]}")'"""])
+
+
 def render(data: dict[str, Any]) -> str:
+    if data["to"] == "sb3":
+        return _spell_policies(data)
     lines = [f"{data['rows']:,} rows of {data['run']} as {data['to']}: {data['path']}"]
     if data["to"] == "tensorboard":
         lines.append(f"next: tensorboard --logdir {data['path']}")

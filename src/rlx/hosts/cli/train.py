@@ -45,12 +45,13 @@ def _new(args: argparse.Namespace) -> Run:
         raise UsageError("no config given", hint="rlx train configs/NAME.yaml, or rlx init NAME to make one")
     with launch.prepared() as supervisor:
         root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
-        for problem in launch.check(experiment, root=root):
+        choice = launch.check(experiment, root=root)
+        for problem in choice.problems:
             say(f"note: {problem.message}")
-        started = launch.launch(experiment, root=root, supervisor=supervisor)
+        say(str(choice))
+        started = launch.launch(choice.experiment, root=root, supervisor=supervisor)
     seeds = ", ".join(str(seed) for seed in experiment.training_seeds())
-    backend = started.metadata["backend"]
-    say(f"{started.name}: {experiment.algo.name} on {experiment.env.id}, backend {backend}, seeds {seeds}")
+    say(f"{started.name}: {experiment.algo.name} on {experiment.env.id}, seeds {seeds}")
     return started
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from rlx.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rlx.config.schema import Experiment, Problem
     from rlx.envs.make import EnvFacts
     from rlx.evaluate.policy import Policy
@@ -41,6 +43,14 @@ class Sb3Trainer:
         from rlx.train.backends import sb3_policy
 
         return sb3_policy.load(checkpoint)
+
+
+def export(checkpoint: Checkpoint, target: Path) -> tuple[str, list[Path]]:
+    """Write a policy, whichever backend trained it, as SB3 does; return the class that loads it and the files."""
+    _require_packages("exporting to sb3")
+    from rlx.train.backends import sb3_export
+
+    return sb3_export.export(checkpoint, target)
 
 
 def _require_packages(why: str) -> None:

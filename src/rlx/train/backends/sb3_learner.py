@@ -47,7 +47,7 @@ class Learner:
             vector, seeds=env_seeds(seed, vector.num_envs), keep_infos=sb3_algorithms.is_custom(experiment)
         )
         try:
-            self.normalizer = _normalizer(experiment, self.env)
+            self.normalizer = normalizer_for(experiment, self.env)
             outer: VecEnv = self.normalizer or self.env
             device = sb3_algorithms.device_for(experiment)
             self.algorithm = sb3_algorithms.build(experiment, outer, root=root, seed=seed, device=device)
@@ -202,7 +202,8 @@ class Learner:
         return self.normalizer.normalize_obs(observations)
 
 
-def _normalizer(experiment: Experiment, env: SameStepVecEnv) -> VecNormalize | None:
+def normalizer_for(experiment: Experiment, env: VecEnv) -> VecNormalize | None:
+    """Return the environments behind the normalisation that a config asks for; None where it asks for none."""
     settings = experiment.env.normalize
     if not (settings.obs or settings.reward):
         return None

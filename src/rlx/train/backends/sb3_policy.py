@@ -71,7 +71,7 @@ class Sb3Policy:
 def load(checkpoint: Checkpoint) -> Sb3Policy:
     """Rebuild a checkpoint's policy from its config and spaces, on the CPU, with its weights and normaliser."""
     experiment = parse(checkpoint.config, source=str(checkpoint.path / "manifest.json"))
-    root = _project_root(checkpoint.path)
+    root = project_root(checkpoint.path)
     env = SpacesOnly(spaces.build(checkpoint.spaces.get("observation")), spaces.build(checkpoint.spaces.get("action")))
     with sb3_state.untouched_randomness():  # new networks draw their weights before they are given the stored ones
         algorithm = sb3_algorithms.build(experiment, env, root=root, seed=None, device="cpu", is_inference=True)
@@ -128,7 +128,7 @@ def _scaling(state: Mapping[str, Any]) -> Normalise:
     return normalise
 
 
-def _project_root(path: Path) -> Path:
+def project_root(path: Path) -> Path:
     """Return the project a checkpoint lies in: the nearest rlx.toml upwards, else where its `runs` folder is."""
     found = project.root(path)
     if found != path.resolve():

@@ -114,13 +114,13 @@ class SameStepVecEnv(VecEnv):
 
 
 class SpacesOnly(VecEnv):
-    """Stands for an environment where only its spaces are needed: to rebuild a policy."""
+    """Stands for environments where only their spaces are needed: to rebuild a policy."""
 
-    def __init__(self, observation_space: Any, action_space: Any) -> None:
-        super().__init__(1, observation_space, action_space)
+    def __init__(self, observation_space: Any, action_space: Any, *, num_envs: int = 1) -> None:
+        super().__init__(num_envs, observation_space, action_space)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        return [None]
+        return [None] * self.num_envs
 
     def reset(self) -> Any:
         raise NotImplementedError
