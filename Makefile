@@ -7,15 +7,21 @@ TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 .PHONY: setup demo test check bench docs release-check clean
 setup: $(VENV)/dev.stamp
 
-# torch first, alone: its pinned version is the CPU build
 $(VENV)/core.stamp: pyproject.toml constraints.txt
-	@echo "setting up $(VENV) (once, a few minutes) ..."
+	@echo "setting up $(VENV) (once, a minute) ..."
 	@test -x $(PY) || python3 -m venv $(VENV)
+	@$(PIP) -e .
+	@$(PY) -m compileall -q src
+	@touch $@
+
+# torch first, alone: its pinned version is the CPU build
+$(VENV)/sb3.stamp: $(VENV)/core.stamp
+	@echo "installing Stable-Baselines3 and torch (once, a few minutes) ..."
 	@$(PIP) "$(TORCH)"
 	@$(PIP) -e ".[sb3]"
 	@touch $@
 
-$(VENV)/dev.stamp: $(VENV)/core.stamp
+$(VENV)/dev.stamp: $(VENV)/sb3.stamp
 	@echo "installing what tests need ..."
 	@$(PIP) -e ".[dev]"
 	@touch $@
