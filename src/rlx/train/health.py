@@ -32,11 +32,15 @@ def check_losses(values: Mapping[str, float], *, step: int) -> None:
 
 def check_observations(observations: Any, *, step: int) -> None:
     """Stop where an environment observed something that is not finite."""
-    if isinstance(observations, dict):
-        for key, part in observations.items():
-            _check(f"observation `{key}`", part, step)
-    else:
-        _check("observation", observations, step)
+    _check_parts("observation", observations, step)
+
+
+def _check_parts(what: str, values: Any, step: int) -> None:
+    if not isinstance(values, (dict, tuple)):
+        _check(what, values, step)
+        return
+    for key, part in values.items() if isinstance(values, dict) else enumerate(values):
+        _check_parts(f"{what} `{key}`", part, step)
 
 
 def check_rewards(rewards: NDArray[Any], *, step: int) -> None:
