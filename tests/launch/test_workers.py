@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlx.launch import launch
-from tests.conftest import Project
+from tests.conftest import Project, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_a_forked_worker_sees_what_a_spawned_one_sees(project: Project) -> None:
     forked, spawned = told(project, "tiny_001", 0), told(project, "tiny_002", 0)
     assert forked == spawned
     root = str(project.root.resolve())
-    assert forked[:5] == [root, root, "0", "True", "False"]
+    assert (forked[0], forked[2:5]) == (root, ["0", "True", "False"])
     assert told(project, "tiny_001", 1)[2] == "1"
     attempts = [project.run(name).seeds[0].attempts[0] for name in ("tiny_001", "tiny_002")]
     assert [attempt["environment"]["OMP_NUM_THREADS"] for attempt in attempts] == ["1", "2"]
@@ -58,15 +58,16 @@ def test_a_forked_worker_sees_what_a_spawned_one_sees(project: Project) -> None:
 
 
 def test_nothing_is_imported_from_a_runs_folder(project: Project) -> None:
-    project.rlx("train", project.config(algo={"total_timesteps": 100_000}), "--detach")
+    project.rlx("train", project.config(algo={"total_timesteps": 1_000_000}), "--detach")
     project.rlx("stop", "tiny_001")
     run = project.run("tiny_001")
     for name in ("orjson", "yaml", "numpy", "rlx"):
         (run.path / f"{name}.py").write_text("raise SystemExit('imported')")
+    began = len(run.seeds[0].attempts)
     project.rlx("resume", "tiny_001", "--detach")
+    wait_until(lambda: len(project.run("tiny_001").seeds[0].attempts) > began)
     project.rlx("stop", "tiny_001")
     assert "imported" not in (run.path / "logs" / "supervisor.log").read_text()
-    assert len(project.run("tiny_001").seeds[0].attempts) == 2
 
 
 def test_a_prepared_supervisor_without_a_run_ends_with_its_caller() -> None:
