@@ -9,7 +9,7 @@ MEANINGS: dict[str, str] = {
     "seed": "the training seed, or the first one where `seeds` is a count",
     "seeds": "training seeds of one run: a count (5) or a list ([0, 7]); replicates, never a hyperparameter",
     "device": "auto, cpu, cuda, cuda:N or mps",
-    "backend": "which implementation trains: fast, sb3, or auto (fast where it applies and has passed its gate, else sb3)",
+    "backend": "which implementation trains: auto (fast where it has passed its gate, else sb3), or its name",
     "env": "the training environment",
     "env.id": "a Gymnasium id, `module:Class`, or `path/file.py:Class`",
     "env.kwargs": "arguments for the environment",
