@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ _LIBRARIES = tuple(
     str(Path(path).resolve()) for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
 )
 _OWN = str(Path(__file__).resolve().parent.parent)
+_INSTALLED = ("site-packages", "dist-packages")  # also those of another environment that this one can see
 
 
 def hidden_state(env: object) -> dict[str, Any]:
@@ -109,4 +111,10 @@ def _modules(names: set[str]) -> list[ModuleType]:
 
 def _is_own(module: ModuleType) -> bool:
     file = getattr(module, "__file__", None)
-    return bool(file) and not str(Path(str(file)).resolve()).startswith((*_LIBRARIES, _OWN))
+    return bool(file) and _is_peoples(str(file))
+
+
+@cache
+def _is_peoples(file: str) -> bool:
+    path = Path(file).resolve()
+    return not str(path).startswith((*_LIBRARIES, _OWN)) and not any(name in path.parts for name in _INSTALLED)

@@ -22,9 +22,19 @@ from typing import Any, NoReturn
 from rlx.launch import worker
 from rlx.launch.resources import inherited
 
-WARM = ("rlx.config.load", "rlx.envs.vector", "rlx.evaluate.rollout", "rlx.runs.checkpoint", "rlx.runs.live",
-        "rlx.train.session", "rlx.train.trainer")  # fmt: skip
-"""What every worker imports: nothing of the project's own, nothing that starts threads or touches a GPU."""
+WARM = (
+    "numpy.ma",  # which a median imports
+    "rlx.config.load",
+    "rlx.envs.state",
+    "rlx.envs.vector",
+    "rlx.evaluate.rollout",
+    "rlx.runs.checkpoint",
+    "rlx.runs.live",
+    "rlx.train.backends.fast_loop",
+    "rlx.train.session",
+    "rlx.train.trainer",
+)
+"""What workers import: nothing of the project's own, nothing that starts threads or touches a GPU."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +69,11 @@ Worker = Forked | subprocess.Popen[bytes]
 
 def warm() -> None:
     """Import what workers need, so that those forked from here need not."""
+    from rlx.runs import provenance
+
     for name in WARM:
         importlib.import_module(name)
+    provenance.versions()  # which it looks up once
 
 
 def can_fork(config: Mapping[str, Any]) -> bool:

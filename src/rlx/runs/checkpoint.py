@@ -16,7 +16,6 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -248,7 +247,6 @@ def _sealed(manifest: dict[str, Any]) -> bytes:
     return files.encode_pretty({**plain, "digest": files.sha256(files.encode(plain))})
 
 
-@cache
 def _versions() -> dict[str, str]:
     from rlx.runs.provenance import versions
 

@@ -10,6 +10,7 @@ import os
 import platform
 import socket
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,11 @@ def save_diff(root: Path, folder: Path) -> None:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, rlx and the packages that decide what a training computes."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "rlx": rlx.__version__}
     for package in PACKAGES:
         try:
