@@ -86,7 +86,7 @@ def problems(data: dict[str, Any], devices: tuple[str, ...] = ("cpu",)) -> list[
             "type: mlp",
         ),
         ({"backend": "sb4"}, "backend", "unknown backend `sb4`", "did you mean `sb3`?"),
-        ({"backend": "rllib"}, "backend", "unknown backend `rllib`", "known: auto, sb3"),
+        ({"backend": "rllib"}, "backend", "unknown backend `rllib`", "known: auto, fast, sb3"),
     ],
 )
 def test_what_cannot_train_is_an_error(data: dict[str, Any], key: str, message: str, hint: str) -> None:

@@ -88,13 +88,46 @@ def test_mistakes_are_one_line_with_a_hint(
 
 
 def test_check_says_that_a_config_is_fine(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(["config", "check", "configs/a.yaml", "catalog:pendulum"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["configs/a.yaml: fine", "catalog:pendulum: fine"]
+    assert call(["config", "check", "configs/a.yaml", "catalog:pendulum", "-s", "backend=sb3"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "configs/a.yaml: fine",
+        "  backend sb3: as the config says",
+        "catalog:pendulum: fine",
+        "  backend sb3: as the config says",
+    ]
+
+
+def test_check_and_show_say_what_auto_would_choose_and_why(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["config", "check", "configs/a.yaml", "-s", "algo.name=a2c"]) == 0
+    assert "  backend sb3: the fast backend trains ppo and maskable_ppo, not `a2c`" in capsys.readouterr().out
+    assert call(["config", "show", "configs/a.yaml", "-s", "algo.name=a2c"]) == 0
+    shown = capsys.readouterr().out
+    assert "backend: auto\n" in shown
+    assert shown.endswith("# backend sb3: the fast backend trains ppo and maskable_ppo, not `a2c`\n")
+
+
+def test_show_leaves_the_choice_open_where_the_environment_cannot_be_made(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["config", "show", "configs/a.yaml", "-s", "env.id=Nowhere-v1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["backend"] == "auto"
+    assert "Nowhere-v1" in document["reason"]
+
+
+def test_auto_and_what_it_stands_for_do_not_differ(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = a_run(root, backend="sb3", algo={"name": "a2c"})
+    assert call(["config", "show", "configs/a.yaml", "-s", "algo.name=a2c"]) == 0
+    (root / "configs" / "a2c.yaml").write_text(capsys.readouterr().out)
+    call(["config", "diff", "configs/a2c.yaml", chosen, "--json"])
+    assert "backend" not in {row["key"] for row in json.loads(capsys.readouterr().out)["changes"]}
+    call(["config", "diff", "configs/a.yaml", chosen, "--json"])
+    assert "algo.name" in {row["key"] for row in json.loads(capsys.readouterr().out)["changes"]}
 
 
 def test_check_tells_every_problem_of_every_config(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "configs" / "b.yaml").write_text("env: {id: A}\nsed: 1\nalgo: {gamma: 7}\n")
-    assert call(["config", "check", "configs/b.yaml", "configs/a.yaml", "nope.yaml"]) == 2
+    assert call(["config", "check", "configs/b.yaml", "configs/a.yaml", "nope.yaml", "--no-env"]) == 2
     assert capsys.readouterr().out.splitlines() == [
         "error: configs/b.yaml:2: unknown key `sed`",
         "  hint: did you mean `seed`?",
@@ -123,7 +156,7 @@ def test_check_as_json_says_where(root: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_check_tells_notes_and_stays_fine(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(["config", "check", "configs/a.yaml", "-s", "eval.every=5000"]) == 0
+    assert call(["config", "check", "configs/a.yaml", "-s", "eval.every=5000", "--no-env"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("note: -s eval.every=5000: `eval.every` is 5000, longer than the run (1024 steps)")
     assert out.splitlines()[-1] == "configs/a.yaml: fine"

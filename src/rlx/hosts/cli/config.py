@@ -153,8 +153,8 @@ def _check_text(data: dict[str, Any]) -> str:
             lines.append(f"{'error' if problem['is_error'] else 'note'}: {problem['message']}")
             lines += [f"  hint: {problem['hint']}"] if problem["hint"] else []
         if entry["is_fine"]:
-            backend = f"; backend {entry['backend']}: {entry['reason']}" if "backend" in entry else ""
-            lines.append(f"{entry['config']}: fine{backend}")
+            lines.append(f"{entry['config']}: fine")
+            lines += [f"  backend {entry['backend']}: {entry['reason']}"] if "backend" in entry else []
     return "\n".join(lines)
 
 
