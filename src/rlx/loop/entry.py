@@ -54,7 +54,6 @@ class Entry:
         if self.run is not None:
             return self.run
         assert self.experiment is not None
-        launch.check(self.experiment, root=root)
         return launch.create(self.experiment.model_copy(update={"seeds": seeds}), root=root)
 
 
@@ -106,15 +105,14 @@ def read(text: str, *, root: Path, ground: Ground) -> Entry:
         return Entry(text, run=find(text, root=root))
     from rlx.config.load import load
 
-    experiment = load(Path(text))
+    experiment = launch.check(load(Path(text)), root=root).experiment
     return Entry(text, run=_continued(experiment, root=root, ground=ground), experiment=experiment)
 
 
 def _continued(experiment: Experiment, *, root: Path, ground: Ground) -> Run | None:
     from rlx.config.load import group_hash
-    from rlx.train.trainer import backend_name
 
-    wanted = group_hash(experiment), backend_name(experiment)
+    wanted = group_hash(experiment), experiment.backend
     runs = [find(name, root=root) for name in names(root)]
     runs.sort(key=lambda run: float(run.metadata.get("created") or 0.0))
     return next((run for run in runs if _identity(run) == wanted and not ground.changes(run)), None)
