@@ -1,4 +1,4 @@
-"""What each catalog config reaches: five seeds each, resumable, written to bench/catalog.md.
+"""What each catalog config reaches: five seeds each, resumable, written row by row to bench/catalog.md.
 
     python bench/catalog.py [NAME ...] [--seeds 5]
 
@@ -26,9 +26,10 @@ HEADER = """# What the catalog's configs reach
 
 Written by `python bench/catalog.py`. Report evaluation of the last checkpoint, 20 episodes that selected nothing.
 
-| config | algorithm | steps | CPU s a seed (worst) | claim | seeds that reach it | mean | worst | date | versions |
-|---|---|---|---|---|---|---|---|---|---|
-"""
+| config | algorithm | backend | steps | CPU s a seed (worst) | claim | seeds that reach it | mean | worst | date | versions |
+|---|---|---|---|---|---|---|---|---|---|---|
+"""  # noqa: E501
+PACKAGES = {"fast": ("gymnasium", "numpy", "rlx"), "sb3": ("gymnasium", "stable-baselines3", "torch")}
 
 
 def rlx(*words: str) -> None:
@@ -64,10 +65,12 @@ def row(name: str, run: Run) -> str:
     reached = sum(score >= claim for score in found.values())
     cpu = max(files.number(seed.rows[-1]["time/cpu_seconds"]) for seed in run.seeds)
     versions = run.seeds[0].attempts[-1]["versions"]
-    packages = ", ".join(f"{package} {versions[package]}" for package in ("gymnasium", "stable-baselines3", "torch"))
+    backend = run.metadata["backend"]
+    packages = ", ".join(f"{package} {versions[package]}" for package in PACKAGES[backend])
     cells = [
         name,
         run.metadata["algorithm"],
+        backend,
         f"{run.planned_steps:,}",
         f"{cpu:.0f}",
         f"{claim:g}",
@@ -80,6 +83,12 @@ def row(name: str, run: Run) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def known_rows() -> dict[str, str]:
+    """Return the rows of the table by config."""
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=catalog.names())
@@ -87,11 +96,13 @@ def main() -> None:
     args = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     (WORK / "rlx.toml").touch()
-    rows = [row(name, trained(name, args.seeds)) for name in args.names]
-    text = HEADER + "\n".join(rows) + "\n"
-    print(text)
-    if args.names == catalog.names():
-        TABLE.write_text(text, encoding="utf-8")
+    known = known_rows()
+    for name in args.names:
+        known[name] = row(name, trained(name, args.seeds))
+        TABLE.write_text(
+            HEADER + "".join(known[one] + "\n" for one in catalog.names() if one in known), encoding="utf-8"
+        )
+    print(TABLE.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

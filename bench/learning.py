@@ -1,10 +1,11 @@
 """The learning gate: does backend `fast` learn as well as Stable-Baselines3? Populations of PPO trainings, resumable.
 
-    python bench/learning.py [TASK ...] [--side sb3|fast] [--count]
+    python bench/learning.py                            what is decided and what is missing
+    python bench/learning.py [TASK ...] --side sb3|fast    trains what is missing, hours of it
 
-Trains the seeds that bench/learning.jsonl lacks, one process and one thread, a line a seed; the other side can run in
-another process at the same time, and another machine can go on with the file. With nothing left to train it judges,
-writes bench/learning.md and ends with 1 where a task fails.
+Training appends a line a seed to bench/learning.jsonl, one process and one thread; the other side can run in another
+process at the same time, and another machine can go on with the file. Every call writes bench/learning.md and ends
+with 1 where a gate failed.
 
 The plan, written before the first run and kept:
 
@@ -253,13 +254,12 @@ def _open(name: str, gate: Gate) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
-    parser.add_argument("--side", choices=SIDES, action="append")
-    parser.add_argument("--count", action="store_true", help="show how far it is and train nothing")
+    parser.add_argument("--side", choices=SIDES, action="append", default=[])
     args = parser.parse_args()
     if not ONE_THREAD.items() <= os.environ.items():  # to be set before NumPy is loaded
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ONE_THREAD})
-    for gate in (MEAN, STRICT) if not args.count else ():
-        for name, side, place in missing(gate, args.tasks, args.side or list(SIDES)):
+    for gate in (MEAN, STRICT):
+        for name, side, place in missing(gate, args.tasks, args.side):
             train(name, side, place)
             print(f"{name} {side}: {len(scores(name, side))} seeds", flush=True)
     TABLE.write_text(table(), encoding="utf-8")
