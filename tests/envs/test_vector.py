@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from rlx.config.schema import Env
+from rlx.envs.differ import same
+from rlx.envs.make import make_env
 from rlx.envs.state import probe
 from rlx.envs.vector import FIRST_SEED, NativeVector, env_seeds, make_vector
 from rlx.errors import ConfigError
@@ -34,6 +37,14 @@ class Counter(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.buffer[0] += 1
         return self.buffer, 1.0, bool(self.buffer[0] >= LENGTH), False, {"count": float(self.buffer[0])}
+
+
+class Growing(Counter):
+    """Shows one number more at every step."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.buffer = np.zeros(len(self.buffer) + 1)
+        return super().step(action)
 
 
 class CounterVector(VectorEnv[Any, Any, Any]):
@@ -77,9 +88,10 @@ def _registered() -> Iterator[None]:
     native = {"Disabled": CounterVector, "Same": SelfResetting, "Next": NextStep}
     for name, vector in native.items():
         gymnasium.register(f"rlx/Counter{name}-v0", entry_point=Counter, vector_entry_point=vector)
+    gymnasium.register("rlx/Growing-v0", entry_point=Growing, disable_env_checker=True)
     yield
-    for name in native:
-        gymnasium.registry.pop(f"rlx/Counter{name}-v0")
+    for name in (*(f"Counter{name}" for name in native), "Growing"):
+        gymnasium.registry.pop(f"rlx/{name}-v0")
 
 
 @pytest.mark.parametrize(
@@ -190,3 +202,57 @@ def test_large_training_seeds_and_counts_have_seeds_too() -> None:
         seeds = env_seeds(training, count)
         assert len(seeds) == count
         assert all(FIRST_SEED <= seed < 2**31 for seed in seeds)
+
+
+def plain(value: Any) -> Any:
+    """Return arrays of objects, wherever they are, as lists."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.dtype == object):
+        return [plain(item) for item in value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("name", "wrappers"),
+    [("CartPole-v1", []), ("Pendulum-v1", [{"time_limit": {"max_steps": 7}}]), ("LunarLander-v3", []),
+     ("Hopper-v5", [{"time_limit": {"max_steps": 9}}]), ("FrozenLake-v1", []),
+     ("CartPole-v1", [{"frame_stack": {"size": 4}}])],
+)  # fmt: skip
+def test_the_sync_vector_answers_as_gymnasiums(name: str, wrappers: list[Any], tmp_path: Path) -> None:
+    env = Env.model_validate({"id": name, "wrappers": wrappers, "vectorization": "sync"})
+    ours = make_vector(env, root=tmp_path, num_envs=3)
+    theirs = SyncVectorEnv([partial(make_env, env, root=tmp_path)] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
+    seeds: Any = [5, 6, 7]
+    assert same(plain(ours.reset(seed=seeds)), plain(theirs.reset(seed=seeds)))
+    ours.action_space.seed(0)
+    ended = 0
+    for _ in range(150):
+        actions = ours.action_space.sample()
+        one, two = ours.step(actions), theirs.step(actions)
+        ended += int((one[2] | one[3]).sum())
+        assert same(plain(one), plain(two))
+    assert ended
+    ours.close()
+    theirs.close()
+
+
+def test_a_sync_vector_can_leave_out_the_infos_of_episodes_that_go_on(tmp_path: Path) -> None:
+    limit = {"time_limit": {"max_steps": 3}}
+    env = Env.model_validate({"id": "Hopper-v5", "wrappers": [limit], "vectorization": "sync"})
+    vector: Any = make_vector(env, root=tmp_path, num_envs=2)
+    vector.keeps_infos = False
+    vector.reset(seed=1)
+    infos = [vector.step(vector.action_space.sample())[-1] for _ in range(3)]
+    assert infos[:2] == [{}, {}]
+    assert set(infos[2]) == {"final_obs", "_final_obs", "final_info", "_final_info"}
+    assert "x_position" in infos[2]["final_info"]
+    vector.close()
+
+
+def test_a_sync_vector_refuses_observations_that_do_not_fit(tmp_path: Path) -> None:
+    vector = make_vector(Env(id="rlx/Growing-v0", vectorization="sync"), root=tmp_path, num_envs=2)
+    vector.reset(seed=1)
+    with pytest.raises(ValueError, match=r"shape|dimension|size"):
+        vector.step(vector.action_space.sample())
+    vector.close()

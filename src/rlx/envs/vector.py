@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import iterate
 
 from rlx.config.schema import Env
 from rlx.envs.arguments import refuse_unknown
@@ -53,7 +54,7 @@ def make_vector(env: Env, *, root: Path, num_envs: int | None = None) -> AnyVect
         if native is not None:
             return native
     with quiet():
-        return _checked(lambda: SyncVector(_makers(env, root, count), autoreset_mode=AutoresetMode.SAME_STEP), env.id)
+        return _checked(lambda: SyncVector(_makers(env, root, count)), env.id)
 
 
 def is_batched(env: Env, *, root: Path) -> bool:
@@ -76,7 +77,36 @@ def _checked(build: Callable[[], AnyVector], label: str) -> AnyVector:
 
 
 class SyncVector(SyncVectorEnv[Any, Any]):
-    """Gymnasium's sync vector, keeping the last observation from being overwritten by the reset that follows it."""
+    """Gymnasium's sync vector with same-step resets: the same answers, faster where observations are plain arrays.
+
+    The last observation is kept from being overwritten by the reset that follows it. Who reads no infos but those of
+    ended episodes sets `keeps_infos` to False: simulators fill them at every step.
+    """
+
+    def __init__(self, makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]]) -> None:
+        super().__init__(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+        self.keeps_infos = True
+        space = self.single_observation_space
+        self._is_plain = isinstance(space, gymnasium.spaces.Box) and bool(space.shape)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        if not self._is_plain:
+            return super().step(actions)
+        rewards = np.empty(self.num_envs)
+        terminated, truncated = np.empty((2, self.num_envs), dtype=np.bool_)
+        infos: dict[str, Any] = {}
+        shown: list[Any] = self._env_obs
+        for index, (env, action) in enumerate(zip(self.envs, iterate(self.action_space, actions), strict=True)):
+            shown[index], rewards[index], ends, is_cut, info = env.step(action)
+            terminated[index], truncated[index] = ends, is_cut
+            if ends or is_cut:
+                infos = self._add_info(infos, {"final_obs": shown[index], "final_info": info}, index)
+                shown[index], info = env.reset()
+            if info and self.keeps_infos:
+                infos = self._add_info(infos, info, index)
+        observations = np.empty_like(self._observations)
+        np.concatenate(shown, out=observations.reshape(-1, *observations.shape[2:]))
+        return observations, rewards, terminated, truncated, infos
 
     def _add_info(self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int) -> dict[str, Any]:
         if "final_obs" in env_info:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rlx.config.schema import Experiment
 from rlx.envs.spaces import normalised_keys
-from rlx.envs.vector import env_seeds, make_vector
+from rlx.envs.vector import SyncVector, env_seeds, make_vector
 from rlx.train import health
 from rlx.train.backends.fast_features import Features
 from rlx.train.backends.fast_normalizer import Normalizer
@@ -29,6 +29,8 @@ class Stage:
 
     def __init__(self, experiment: Experiment, *, root: Path) -> None:
         self.env = make_vector(experiment.env, root=root)
+        if isinstance(self.env, SyncVector):
+            self.env.keeps_infos = False
         self.num_envs = self.env.num_envs
         self.observation_space = self.env.single_observation_space
         self.action_space = self.env.single_action_space
