@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from rlx.compare.guardrails import Tail, block_on_harm, require_safety, tail_check
+from rlx.compare.guardrails import Guard, Tail, block_on_harm, require_safety, tail_check
 
 TEN = np.array([310.0, 280, 355, 402, 298, 340, 366, 275, 330, 345])
 
@@ -56,3 +58,13 @@ def test_the_tail_check_flags_failing_seeds_at_ten_against_ten(below: int, p: fl
 def test_a_few_seeds_below_the_worst_are_no_flag_however_unlikely() -> None:
     assert tail_check(np.arange(40), [-1.0, -2.0]).p < 0.01
     assert not tail_check(np.arange(40), [-1.0, -2.0]).is_flagged
+
+
+def test_a_guard_counts_crashed_seeds_as_the_worst_and_knows_which_way_is_better() -> None:
+    base, same = [5.0, 6.0, 7.0, 5.5, 6.5, 6.0], [5.0, 6.0, 7.0, 5.5, 6.5, math.nan]
+    assert Guard("length").test(base, same).answer == "passes"
+    assert Guard("length").test(base, [1.0, math.nan, 1.5, 1.0, 1.2, 1.1]).answer == "harm"
+    assert Guard("energy", better="lower").test(base, [1.0, 1.4, 1.5, 1.0, 1.2, 1.1]).answer == "passes"
+    assert Guard("energy", better="lower").test(base, [9.0, math.nan, 9.5, 9.0, 9.2, 9.1]).answer == "harm"
+    assert Guard("length", 0.1, must_be_shown=True).test(base, same).answer == "unproven"
+    assert Guard("length", 9.0, must_be_shown=True).test(base, same).answer == "passes"

@@ -29,6 +29,13 @@ def test_only_report_evaluations_of_final_policies_count(tmp_path: Path) -> None
     assert (report.episodes, report.random, report.figures) == (7, 20.5, {"length": 30.0, "success_rate": 0.5})
 
 
+def test_reward_terms_are_figures_too(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", {0: GOOD}, names=())
+    episodes = [{"return": 1.0, "terms": {"alive": 3.0, "energy": -1.0}}, {"return": 2.0, "terms": {"alive": 5.0}}]
+    run = keep(run, "seed_0_latest", seed=0, mean=1.5, length_mean=30, episodes=episodes)
+    assert reports_of(run)["aaa"][0].figures == {"length": 30.0, "alive": 4.0, "energy": -0.5}
+
+
 def test_the_shared_protocol_with_most_seeds_then_episodes_then_the_newest_counts(tmp_path: Path) -> None:
     run = make_run(tmp_path, "a", {0: GOOD, 1: GOOD}, names=())
     for fingerprint, seed, episodes, time in (("old", 0, 20, 1.0), ("new", 0, 20, 2.0), ("long", 0, 50, 1.0)):

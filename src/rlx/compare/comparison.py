@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rlx.compare.code import Codes
 from rlx.compare.evidence import side_of
+from rlx.compare.guardrails import Guard, Guardrail
 from rlx.compare.looks import holm_shares
 from rlx.compare.objections import trained_changes
 from rlx.compare.pair import Pair
 from rlx.compare.reports import Report, Reports, common_fingerprint, newest, reports_of, stored_reports
 from rlx.compare.side import Side
-from rlx.compare.verdict import Verdict, invalid
+from rlx.compare.verdict import Verdict, guarded, invalid
 from rlx.config.diff import Change, diff
 from rlx.errors import UsageError
 from rlx.runs import looks
 from rlx.runs.run import Run
+from rlx.train.start import SCRIPT_BACKEND
+
+Seeds = Mapping[int, Report]
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Candidate:
     notes: tuple[str, ...]
     verdict: Verdict
     commands: tuple[str, ...] = ()
+    guardrails: Mapping[str, Guardrail] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """Return the candidate as JSON-able data."""
@@ -42,6 +48,7 @@ class Candidate:
             **self.verdict.document(),
             "line": self.verdict.line(),
             "commands": list(self.commands),
+            "guardrails": {name: one.document() for name, one in self.guardrails.items()},
         }
 
 
@@ -75,8 +82,11 @@ class Comparison:
         }
 
 
-def compare(runs: Sequence[Run], *, minimum_effect: float = 0.0) -> Comparison:
-    """Compare runs with the first on the report evaluations they have, and record the looks this takes."""
+def compare(runs: Sequence[Run], *, minimum_effect: float = 0.0, guards: Sequence[Guard] = ()) -> Comparison:
+    """Compare runs with the first on the report evaluations they have, and record the looks this takes.
+
+    Guards hold back a `better` that harms another metric.
+    """
     if len(runs) < 2 or len({run.path for run in runs}) < len(runs):
         raise UsageError("nothing to compare", hint="name a baseline and at least one other run: rlx compare A B")
     reports = [reports_of(run) for run in runs]
@@ -91,7 +101,10 @@ def compare(runs: Sequence[Run], *, minimum_effect: float = 0.0) -> Comparison:
         Pair(runs[0], run, sides[0], side, fingerprint, codes, known, minimum_effect)
         for run, side in zip(runs[1:], sides[1:], strict=True)
     ]
-    candidates = _judge(pairs)
+    candidates = tuple(
+        _guard(candidate, pair, found[0], seeds, guards)
+        for candidate, pair, seeds in zip(_judge(pairs), pairs, found[1:], strict=True)
+    )
     with contextlib.suppress(OSError):  # a project that cannot be written to can still be compared
         looks.record(root, [one.record for pair in pairs for one in pair.taken])
     figures = {side.name: _figures(seeds) for side, seeds in zip(sides, found, strict=True)}
@@ -114,6 +127,29 @@ def _judge(pairs: Sequence[Pair]) -> tuple[Candidate, ...]:
     return tuple(_candidate(pair, verdicts.get(pair) or _refusal(pair)) for pair in pairs)
 
 
+def _guard(candidate: Candidate, pair: Pair, ours: Seeds, theirs: Seeds, guards: Sequence[Guard]) -> Candidate:
+    """Test the guards on the seeds that the verdict was drawn from."""
+    verdict = candidate.verdict
+    if not guards or verdict.verdict == "invalid":
+        return candidate
+    sizes = verdict.n if verdict.look is not None else (None, None)
+    base, new = list(pair.base.as_baseline())[: sizes[0]], list(pair.new.as_candidate())[: sizes[1]]
+    tested = {
+        guard.name: guard.test(_values(base, ours, guard.metric), _values(new, theirs, guard.metric))
+        for guard in guards
+        if base and new
+    }
+    return replace(candidate, verdict=guarded(verdict, tested), guardrails=tested)
+
+
+def _values(seeds: Sequence[int], reports: Seeds, metric: str) -> list[float]:
+    """Return a metric a seed, NaN for one that crashed."""
+    known = sorted({name for report in reports.values() for name in report.figures})
+    if metric not in known:
+        raise UsageError(f"`{metric}` was not evaluated", hint=f"known: {', '.join(known)}")
+    return [reports[seed].figures.get(metric, math.nan) if seed in reports else math.nan for seed in seeds]
+
+
 def _refusal(pair: Pair) -> Verdict:
     reason = "; ".join(objection.reason for objection in pair.objections)
     return invalid(reason, n=(pair.base.scores.size, pair.new.scores.size))
@@ -130,7 +166,9 @@ def _unlike(runs: Sequence[Run], reports: Sequence[Reports], index: int) -> Cand
     ours, theirs = (newest(reports[which]).protocol for which in (0, index))
     differing = ", ".join(change.key for change in diff(ours, theirs)) or "the other runs'"
     reason = f"{base.name} and {new.name} were evaluated under different protocols ({differing})"
-    commands = (f"rlx eval {base.name}", f"rlx eval {new.name} --like {base.name}")
+    is_script = SCRIPT_BACKEND in (base.metadata.get("backend"), new.metadata.get("backend"))
+    under_one = (f"rlx eval {base.name}", f"rlx eval {new.name} --like {base.name}")
+    commands = () if is_script else under_one  # rlx cannot open a script's own checkpoints
     changes = trained_changes(*(Side(run.name, (), config=run.config) for run in (base, new)))
     return Candidate(new.name, tuple(changes), (), invalid(reason, n=(0, 0)), commands)
 

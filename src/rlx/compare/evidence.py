@@ -15,12 +15,14 @@ from rlx.evaluate.protocol import REPORT_EPISODES, REWARD_SCALING
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import PREPARED, RUNNING
+from rlx.train.start import SCRIPT_BACKEND
 
 
 def side_of(run: Run, reports: Mapping[int, Report], *, like: Run, codes: Codes) -> Side:
     """Return a run's trainings as values; `like` is the run whose protocol the reports were made under."""
     protocol = next(iter(reports.values())).protocol if reports else {}
     randoms = [report.random for report in reports.values() if report.random is not None]
+    is_script = run.metadata.get("backend") == SCRIPT_BACKEND
     lineage = run.metadata.get("lineage") or {}
     return Side(
         name=run.name,
@@ -29,7 +31,8 @@ def side_of(run: Run, reports: Mapping[int, Report], *, like: Run, codes: Codes)
         planned_steps=run.planned_steps,
         floor=min(randoms, default=None),
         phase=run.metadata.get("phase") or lineage.get("phase"),
-        evaluate=evaluate_command(run, protocol, like=like),
+        evaluate="" if is_script else evaluate_command(run, protocol, like=like),
+        is_script=is_script,
     )
 
 

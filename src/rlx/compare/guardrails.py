@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rlx.compare.looks import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
-from rlx.compare.stats import Floats, as_runs
+from rlx.compare.stats import Floats, as_runs, plain
 
 Answer = Literal["passes", "harm", "unproven"]
 Better = Literal["higher", "lower"]
@@ -35,6 +36,34 @@ class Guardrail:
     change: float
     bound: float
     reason: str
+
+    def document(self) -> dict[str, object]:
+        """Return the guardrail as JSON-able data; the bound is None where it is open."""
+        return {
+            "answer": self.answer, "change": plain(self.change), "bound": plain(self.bound), "reason": self.reason,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A metric to watch beside the one that is improved; `must_be_shown` asks for safety, else harm blocks."""
+
+    metric: str
+    margin: float = 0.0
+    better: Better = "higher"
+    must_be_shown: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.metric} (safety)" if self.must_be_shown else self.metric
+
+    def test(self, baseline: ArrayLike, candidate: ArrayLike) -> Guardrail:
+        """Test the metric, one value a seed: (n,), (m,) → Guardrail. A candidate's NaN is a crashed seed."""
+        sign = 1.0 if self.better == "higher" else -1.0
+        base, new = np.asarray(baseline, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
+        filled = sign * with_failures(sign * base, sign * new)
+        rule = require_safety if self.must_be_shown else block_on_harm
+        return rule(base, filled, margin=self.margin, better=self.better)
 
 
 def block_on_harm(

@@ -60,7 +60,7 @@ def _unfinished(side: Side) -> Iterator[Objection]:
 
 
 def _mixed_attempts(side: Side) -> Iterator[Objection]:
-    again = f"rlx train runs/{side.name}/config_snapshot.yaml"
+    again = _again(side)
     if len(side.codes) > 1:
         yield Objection(f"the attempts of {side.name} ran different code: {', '.join(side.codes)}", again)
     for before, after in zip(side.versions, side.versions[1:], strict=False):
@@ -87,7 +87,7 @@ def _outside_range(side: Side) -> Iterator[Objection]:
             used = next(name for name, seeds in SEED_RANGES.items() if one.seed in seeds)
             yield Objection(
                 f"seed {one.seed} of {side.name} belongs to {used}, not to {side.phase}",
-                f"rlx train --more {side.name} --seeds {allowed.start},",
+                "" if side.is_script else f"rlx train --more {side.name} --seeds {allowed.start},",
             )
             return
 
@@ -130,8 +130,12 @@ def _versions(base: Side, new: Side) -> Iterator[Objection]:
     changed = diff(base.versions[-1], new.versions[-1])
     if changed and (trained_changes(base, new) or base.codes != new.codes):
         spelled = ", ".join(f"{one.key} {one.before} → {one.after}" for one in changed)
-        again = f"rlx train runs/{base.name}/config_snapshot.yaml"
-        yield Objection(f"versions differ beside the change itself: {spelled}", again)
+        yield Objection(f"versions differ beside the change itself: {spelled}", _again(base))
+
+
+def _again(side: Side) -> str:
+    """Return the command that trains a run's config anew; there is none for a script of one's own."""
+    return "" if side.is_script else f"rlx train runs/{side.name}/config_snapshot.yaml"
 
 
 def _unchanged(base: Side, new: Side) -> Iterator[Objection]:

@@ -125,7 +125,7 @@ class Pair:
         """Return the commands that lead on from a verdict; each of them works."""
         found = [objection.command for objection in self.objections]
         if not self.objections:
-            for side in (self.base, self.new):
+            for side in self._own():
                 found += [one.mend(side.name, evaluate=side.evaluate) for one in side.having("pending")]
             found += [] if verdict.is_futile or verdict.next_look is None else self._train_commands(verdict.next_look)
             found += [] if found else [f"rlx plot {self.base.name} {self.new.name}"]
@@ -136,15 +136,27 @@ class Pair:
         return [
             f"rlx train --more {side.name} --seeds {wanted - count}"
             for side, count in zip((self.base, self.new), counted, strict=True)
-            if count < wanted
+            if count < wanted and not side.is_script
         ]
+
+    def _own(self) -> list[Side]:
+        """Return the sides that rlx trains; the others are trained by a script."""
+        return [side for side in (self.base, self.new) if not side.is_script]
 
     def notes(self, verdict: Verdict) -> list[str]:
         """Return what a reader of the verdict has to know beside it."""
         found = [*self._code_note()]
         if not self.objections:
             found += [*self._waiting(), *self._crashed(), *self._every_seed(verdict), *self._tail(), *self._history()]
+            found += [*self._scripts(verdict)]
         return [*found, *self._curse()]
+
+    def _scripts(self, verdict: Verdict) -> Iterator[str]:
+        for side in (self.base, self.new):
+            if side.is_script and verdict.next_look is not None and not verdict.is_futile:
+                fresh = max((one.seed for one in side.trainings), default=-1) + 1
+                call = f'rlx.start(config, seed={fresh}, run="{side.name}")'
+                yield f"{side.name} is trained by a script: `{call}` adds a seed"
 
     def _code_note(self) -> Iterator[str]:
         ours, theirs = self.base.codes, self.new.codes

@@ -8,8 +8,10 @@ from typing import Any
 
 from rlx.errors import EvidenceInvalid, NotFound
 from rlx.files import number
+from rlx.runs import checkpoint as checkpoints
 from rlx.runs.run import Run
 from rlx.runs.status import FAILED
+from rlx.train.start import SCRIPT_BACKEND
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,15 @@ def _report(document: Mapping[str, Any]) -> Report:
         episodes=document.get("n") or document["protocol"]["episodes"],
         protocol=document["protocol"],
         random=number(random["mean"]) if random else None,
-        figures={name: number(document[key]) for name, key in names.items() if key in document},
+        figures={name: number(document[key]) for name, key in names.items() if key in document} | _terms(document),
     )
+
+
+def _terms(document: Mapping[str, Any]) -> dict[str, float]:
+    """Return the mean of every reward term over the episodes; one that an episode does not have counts as 0 there."""
+    episodes = [episode.get("terms") or {} for episode in document.get("episodes") or []]
+    found = dict.fromkeys(name for terms in episodes for name in terms)
+    return {name: sum(number(terms.get(name, 0.0)) for terms in episodes) / len(episodes) for name in found}
 
 
 def _explain_nothing(run: Run) -> None:
@@ -74,7 +83,12 @@ def _explain_nothing(run: Run) -> None:
     if failed and len(failed) == len(run.seeds):
         why = f"no seed of {run.name} has a score: all {len(failed)} crashed ({failed[0].status.reason})"
         raise EvidenceInvalid(why, hint=f"rlx info {run.name} --traceback")
-    raise NotFound(f"{run.name} has no report evaluation of its final policy", hint=f"rlx eval {run.name}")
+    hint = f"rlx eval {run.name}"
+    if run.metadata.get("backend") == SCRIPT_BACKEND:
+        hint = "score it in the script that trains it: run.evaluate(policy)"
+    elif not any(checkpoints.names(seed.checkpoints) for seed in run.seeds):
+        hint = f"it has no checkpoint to evaluate: rlx info {run.name}"
+    raise NotFound(f"{run.name} has no report evaluation of its final policy", hint=hint)
 
 
 def common_fingerprint(reports: Sequence[Reports]) -> str | None:

@@ -63,7 +63,7 @@ class Side:
     """One run's trainings under the protocol of the comparison.
 
     `floor` is the random policy's score where it was measured; `phase` is what a study says its seeds are for;
-    `evaluate` is the command that scores what has no score yet.
+    `evaluate` is the command that scores what has no score yet; a script's run has none, only its script goes on.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Side:
     floor: float | None = None
     phase: str | None = None
     evaluate: str = ""
+    is_script: bool = False
 
     @cached_property
     def ordered(self) -> tuple[Training, ...]:

@@ -158,6 +158,11 @@ def _redraw(matrix: Floats, count: int, generator: np.random.Generator) -> Float
     return matrix.ravel().take(chosen)  # flat indices: five times as fast as pairs of them
 
 
+def plain(value: float) -> float | None:
+    """Return a number as JSON has it: None for an open end (±∞) and for what is not known (NaN)."""
+    return float(value) if np.isfinite(value) else None
+
+
 def as_runs(scores: ArrayLike) -> Floats:
     """Read scores as (…, runs), refusing none at all and numbers that are not finite."""
     array = np.asarray(scores, dtype=np.float64)

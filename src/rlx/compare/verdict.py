@@ -19,7 +19,7 @@ from rlx.compare.guardrails import Guardrail
 from rlx.compare.looks import PLAN, Decision, Look, Plan, holm_shares, take, with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.planning import seeds_needed
-from rlx.compare.stats import Floats, Interval
+from rlx.compare.stats import Floats, Interval, plain
 
 LEANING_LEVEL = 0.05
 """Each end of the interval shown before a decision is possible."""
@@ -81,13 +81,13 @@ class Verdict:
         return f"{_signed(self.leaning, decimals)} [{low}, {high}]"
 
     def document(self) -> dict[str, object]:
-        """Return the verdict as JSON-able data."""
+        """Return the verdict as JSON-able data; None is an open end of the interval, or a number that is not known."""
         return {
             "verdict": self.verdict,
-            "leaning": self.leaning,
-            "interval": [self.interval.low, self.interval.high],
-            "level": self.interval.level,
-            "p": self.p,
+            "leaning": plain(self.leaning),
+            "interval": [plain(self.interval.low), plain(self.interval.high)],
+            "level": round(self.interval.level, 9),
+            "p": plain(self.p),
             "n": list(self.n),
             "reason": self.reason,
             "settle": self.settle,

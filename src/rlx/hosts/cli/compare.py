@@ -3,21 +3,28 @@
 Compares the evaluations of the final policies that training (or rlx eval) left; evaluates nothing itself. A pair is
 decided at 10, 16 or 24 seeds a side and never in between; looks are recorded, so looking again changes nothing.
 Several candidates are corrected for their number. Exit code 6 where the evidence cannot be compared.
+Guards watch other metrics that were evaluated (length, success_rate, reward terms): harm that is shown blocks a
+`better`, and so does safety that is required and not shown. Higher is better unless `lower` is said.
 
 Example: rlx compare cartpole_ppo_001 cartpole_ppo_002
          rlx compare base_001 wide_001 deep_001 --min-effect 10
+         rlx compare base_001 wide_001 --guard success_rate --require-safe energy:0.5:lower
          rlx compare base_001 wide_001 --latex
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlx.hosts.cli.output import paint, table
 from rlx.runs import project
 
+if TYPE_CHECKING:
+    from rlx.compare.guardrails import Guard
+
 _COLOURS = {"better": "green", "worse": "red", "inconclusive": "yellow", "invalid": "red"}
+MOST_CHANGES = 12
 _FIGURES = ("mean", "sd", "median", "min", "max")
 
 
@@ -25,6 +32,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("baseline", metavar="A", help="the baseline run")
     parser.add_argument("candidates", metavar="B", nargs="+", help="runs to judge against it")
     parser.add_argument("--min-effect", type=float, default=0.0, metavar="X", help="gain below which nothing is better")
+    parser.add_argument(
+        "--guard", action="append", default=[], metavar="METRIC[:MARGIN]", help="block a gain that harms this metric"
+    )
+    parser.add_argument(
+        "--require-safe", action="append", default=[], metavar="METRIC:MARGIN", help="ask that it be shown unharmed"
+    )
+    parser.add_argument("--all", action="store_true", help="show every config difference")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--csv", dest="shape", action="store_const", const="csv", help="a row a run, for spreadsheets")
     shape.add_argument("--latex", dest="shape", action="store_const", const="latex", help="a booktabs table")
@@ -39,24 +53,60 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"--min-effect {args.min_effect:g}: a gain of zero or more")
     root = project.root()
     runs = [find(name, root=root) for name in (args.baseline, *args.candidates)]
-    comparison = compare(runs, minimum_effect=args.min_effect)
+    guards = [_guard(text) for text in args.guard] + [_guard(text, must_be_shown=True) for text in args.require_safe]
+    comparison = compare(runs, minimum_effect=args.min_effect, guards=guards)
     data = {**comparison.document(), "exit_code": EvidenceInvalid.exit_code if comparison.is_invalid else 0}
-    return {**data, "shape": args.shape} if args.shape else data
+    shape = "all" if args.all and not args.json else args.shape
+    return {**data, "shape": shape} if shape else data
+
+
+def _guard(text: str, *, must_be_shown: bool = False) -> Guard:
+    """Read METRIC, METRIC:margin or METRIC:margin:lower."""
+    from rlx.compare.guardrails import Guard
+    from rlx.errors import UsageError
+
+    metric, *rest = text.split(":")
+    numbers = [part for part in rest if part not in ("lower", "higher")]
+    try:
+        margin = float(numbers[0]) if numbers else 0.0
+    except ValueError:
+        margin = float("nan")
+    flag = "--require-safe" if must_be_shown else "--guard"
+    if not metric or len(numbers) > 1 or not 0 <= margin < float("inf") or (must_be_shown and not numbers):
+        raise UsageError(f"{flag} {text}: not a metric and a margin", hint=f"{flag} success_rate:0.05")
+    return Guard(metric, margin, "lower" if "lower" in rest else "higher", must_be_shown)
 
 
 def render(data: dict[str, Any]) -> str:
-    if "shape" in data:
-        return _csv(data) if data["shape"] == "csv" else _latex(data)
-    blocks = []
+    shape = data.get("shape")
+    if shape in ("csv", "latex"):
+        return _csv(data) if shape == "csv" else _latex(data)
+    blocks = ["\n".join(_answer(data["baseline"], candidate) for candidate in data["candidates"])]
+    if len(data["candidates"]) > 1:
+        blocks.append(f"note: {len(data['candidates'])} candidates, corrected for their number (Holm)")
     if data["runs"]:
         header = ["run", "n", *_FIGURES, "steps", "seeds"]
         blocks.append(table(header, [_row(side) for side in data["runs"]], right=range(1, 8)))
         blocks += _metrics(data["runs"])
         blocks.append(f"final policies, report episodes, protocol {data['fingerprint']}")
-    blocks += [_candidate(data["baseline"], candidate) for candidate in data["candidates"]]
-    if len(data["candidates"]) > 1:
-        blocks.append(f"note: {len(data['candidates'])} candidates, corrected for their number (Holm)")
+    most = len(data["candidates"][0]["changes"]) if shape == "all" else MOST_CHANGES
+    blocks += [_candidate(data["baseline"], candidate, most=max(most, 1)) for candidate in data["candidates"]]
     return "\n\n".join(blocks)
+
+
+def _answer(baseline: str, candidate: dict[str, Any]) -> str:
+    """Return the verdict first: the line, why, and what guards say."""
+    lines = [
+        paint(f"verdict: {candidate['line']}", _COLOURS[candidate["verdict"]]),
+        f"  {candidate['run']} against {baseline}",
+    ]
+    if candidate["verdict"] != "invalid" and candidate["reason"] not in candidate["line"]:
+        lines.append(f"reason: {candidate['reason']}")
+    return "\n".join(lines + [f"guard: {_guarded(name, one)}" for name, one in candidate["guardrails"].items()])
+
+
+def _guarded(name: str, one: dict[str, Any]) -> str:
+    return f"{name} {one['answer']}: {one['change']:+.4g} ({one['reason']})"
 
 
 def _row(side: dict[str, Any]) -> list[str]:
@@ -81,15 +131,14 @@ def _metrics(sides: list[dict[str, Any]]) -> list[str]:
     return [table(["run", "metric", "n", "mean", "sd", "min", "max"], rows, right=range(2, 7))] if rows else []
 
 
-def _candidate(baseline: str, candidate: dict[str, Any]) -> str:
+def _candidate(baseline: str, candidate: dict[str, Any], *, most: int) -> str:
+    """Return what differs, what else to know, and what to do."""
     lines = [f"{candidate['run']} against {baseline}:"]
-    lines += [f"  {one['key']}: {_value(one['before'])} → {_value(one['after'])}" for one in candidate["changes"]]
-    if not candidate["changes"]:
-        lines.append("  the configs are equal")
+    changes = [f"  {one['key']}: {_value(one['before'])} → {_value(one['after'])}" for one in candidate["changes"]]
+    lines += changes[:most] or ["  the configs are equal"]
+    if len(changes) > most:
+        lines.append(f"  and {len(changes) - most} more (--all)")
     lines += [f"note: {note}" for note in candidate["notes"]]
-    lines.append(paint(f"verdict: {candidate['line']}", _COLOURS[candidate["verdict"]]))
-    if candidate["verdict"] != "invalid" and candidate["reason"] not in candidate["line"]:
-        lines.append(f"reason: {candidate['reason']}")
     if candidate["settle"]:
         lines.append(f"settle: {candidate['settle']}")
     return "\n".join(lines + [f"next: {command}" for command in candidate["commands"]])
@@ -141,14 +190,13 @@ def _latex(data: dict[str, Any]) -> str:
 
 def _interval(judged: dict[str, Any]) -> str:
     low, high = judged["interval"]
-    return f"{_plain(judged['leaning'], '+')}\\ [{_plain(low, '+')}, {_plain(high, '+')}]"
+    ends = (r"-\infty" if low is None else _plain(low, "+"), r"+\infty" if high is None else _plain(high, "+"))
+    return f"{_plain(judged['leaning'], '+')}\\ [{ends[0]}, {ends[1]}]"
 
 
 def _plain(value: float | None, sign: str = "") -> str:
     """Return a number with four digits as LaTeX reads it."""
-    if value is None:
-        return r"\text{--}"
-    return rf"{'-' if value < 0 else sign}\infty" if abs(value) == float("inf") else f"{value:{sign}.4g}"
+    return r"\text{--}" if value is None else f"{value:{sign}.4g}"
 
 
 def _escape(text: str) -> str:
