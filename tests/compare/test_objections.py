@@ -58,6 +58,14 @@ def test_attempts_with_different_code_or_versions_in_one_run_are_refused() -> No
     assert reasons(side("a"), mixed)[0] == "the attempts of b ran under different versions: torch 2.4 → 2.5"
 
 
+def test_another_backend_is_a_change_like_any_other() -> None:
+    fast, sb3 = (side(name, config={**CONFIG, "backend": name}) for name in ("fast", "sb3"))
+    assert reasons(sb3, fast) == []
+    assert [(change.key, change.before, change.after) for change in trained_changes(sb3, fast)] == [
+        ("backend", "sb3", "fast")
+    ]
+
+
 def test_other_code_between_the_sides_is_the_change_itself() -> None:
     assert reasons(side("a"), side("b", codes=("def",))) == []
 

@@ -93,6 +93,21 @@ def test_a_fork_goes_on_in_a_new_run_that_names_its_origin(project: Project) -> 
     assert project.run("tiny_001").seeds[0].step == 1024
 
 
+def test_a_run_keeps_the_backend_that_was_chosen_for_it(project: Project) -> None:
+    said = project.rlx("train", project.config()).stderr
+    run = project.run("tiny_001")
+    assert run.config["backend"] == run.metadata["backend"]
+    assert f"backend {run.metadata['backend']}: " in said
+
+
+def test_checkpoints_of_one_backend_are_not_trained_further_by_another(project: Project) -> None:
+    project.rlx("train", project.config(backend="fast"))
+    steps = ("-s", "algo.total_timesteps=2048")
+    refused = project.rlx("resume", "tiny_001", "--fork", "-s", "backend=sb3", *steps, code=2)
+    assert "a checkpoint of backend fast cannot be trained further with sb3" in refused.stderr
+    assert project.runs() == ["tiny_001"]
+
+
 def test_a_proof_compares_a_stretch_with_and_without_a_break(project: Project) -> None:
     project.rlx("train", project.config(algo={"total_timesteps": 8192}))
     proof = json.loads(project.rlx("resume", "tiny_001", "--prove", "--json").stdout)["proof"]

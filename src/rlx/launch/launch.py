@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rlx import files
 from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
@@ -148,7 +148,9 @@ def start(run: Run, seeds: Iterable[int], *, supervisor: subprocess.Popen[bytes]
     """Start the run's supervisor in a session of its own and return once it holds the lease."""
     argv = [str(run.path), *map(str, seeds)]
     if supervisor is None:
-        supervisor = _supervisor(argv, run.config)
+        (run.path / "logs").mkdir(exist_ok=True)
+        with (run.path / "logs" / "supervisor.log").open("ab") as log:
+            supervisor = _supervisor(argv, run.config, log=log)
     else:
         _hand_over(supervisor, argv)
     deadline = time.monotonic() + START_SECONDS
@@ -163,13 +165,13 @@ def start(run: Run, seeds: Iterable[int], *, supervisor: subprocess.Popen[bytes]
 
 
 def _supervisor(
-    argv: list[str], config: Mapping[str, Any], *, stdin: int = subprocess.DEVNULL
+    argv: list[str], config: Mapping[str, Any], *, stdin: int = subprocess.DEVNULL, log: IO[bytes] | None = None
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "rlx.launch.supervisor", *argv],  # -P: nothing is imported from where it stands
         stdin=stdin,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=log or subprocess.DEVNULL,
+        stderr=log or subprocess.DEVNULL,
         env={**os.environ, **lasting_environment(config)},
         start_new_session=True,
     )
