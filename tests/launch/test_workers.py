@@ -70,7 +70,13 @@ def test_nothing_is_imported_from_a_runs_folder(project: Project) -> None:
     assert "imported" not in (run.path / "logs" / "supervisor.log").read_text()
 
 
-def test_a_prepared_supervisor_without_a_run_ends_with_its_caller() -> None:
+def test_a_prepared_supervisor_without_a_run_ends_with_the_block() -> None:
     with launch.prepared() as supervisor:
-        pass
-    assert supervisor.returncode == 0
+        assert supervisor.poll() is None
+    assert supervisor.returncode is not None
+
+
+def test_a_prepared_supervisor_ends_with_its_caller() -> None:
+    with launch.prepared() as supervisor:
+        supervisor.communicate()  # what it sees where the caller dies: the end of its input
+        assert supervisor.returncode == 0

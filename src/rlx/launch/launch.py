@@ -141,6 +141,7 @@ def prepared() -> Iterator[subprocess.Popen[bytes]]:
     finally:
         if not supervisor.stdin.closed:
             supervisor.stdin.close()
+            supervisor.kill()  # it holds nothing yet
             supervisor.wait()
 
 
