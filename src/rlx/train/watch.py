@@ -5,10 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from rlx.train.session import Session
+from typing import Any, Protocol
 
 PROGRESS_SECONDS = 0.5
 WORTH = 50  # a mark is taken where a rollout lasts this many times as long as taking it: 2 % at most
@@ -22,12 +19,25 @@ class Learner(Protocol):
         """Environment steps taken so far."""
         ...
 
-    def mark(self) -> dict[str, Any]:
+    def mark(self) -> Any:
         """Return all that a rollout changes, as it is now."""
         ...
 
     def recent_return(self) -> float | None:
         """Return the mean return of the recent episodes."""
+        ...
+
+
+class Audience(Protocol):
+    """Who is told, and may ask for a stop: a session, or several."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether training is to end."""
+        ...
+
+    def progress(self, step: int, episode_return: float | None = None) -> None:
+        """Take note of a sign of life."""
         ...
 
 
@@ -38,8 +48,8 @@ class Watch:
     a rollout is too short to be worth a mark, it is simply finished.
     """
 
-    def __init__(self, learner: Learner, session: Session) -> None:
-        self.mark: dict[str, Any] = {}
+    def __init__(self, learner: Learner, session: Audience) -> None:
+        self.mark: Any = {}
         self._learner = learner
         self._session = session
         self._is_marked = False

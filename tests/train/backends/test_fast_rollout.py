@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from rlx.train.backends import sb3_loop, sb3_state
+from rlx.train.backends.fast_brain import Brain
 from rlx.train.backends.fast_learner import Learner
 from rlx.train.backends.fast_rollout import gae
+from rlx.train.backends.fast_stage import Stage
 from rlx.train.backends.sb3_learner import Learner as Sb3Learner
 from tests.train.backends.sb3_examples import TOYS, tiny
 from tests.train.backends.test_fast_update import Silent
@@ -39,23 +41,25 @@ WORLDS: dict[str, dict[str, Any]] = {
 def test_rollouts_are_sb3s(name: str, tmp_path: Path) -> None:
     experiment = tiny(**{"rollout_steps": 48, **WORLDS[name]})
     sb3 = Sb3Learner(experiment, root=tmp_path, seed=3)
-    ours = Learner(experiment, root=tmp_path, seed=3)
+    stage = Stage(experiment, root=tmp_path)
+    brain = Brain(experiment, stage, root=tmp_path)
+    ours = Learner(brain, stage, seed=3)
     sb3.begin()
     ours.begin()
-    ours.weights.load(sb3_state.policy_arrays(sb3.algorithm), where="here")
+    brain.weights.load(sb3_state.policy_arrays(sb3.algorithm), where="here")
     algorithm: Any = sb3.algorithm
     buffer = algorithm.rollout_buffer
     cut = 0
     for _ in range(3):
         algorithm.collect_rollouts(algorithm.env, sb3_loop.Callback(sb3, cast("Any", Silent())), buffer, 48)
-        repeat_actions(ours, buffer.actions)
-        assert ours.collect(lambda: True)
-        cut += len(ours.rollout.cut)
-        samples = ours.rollout.samples(gamma=experiment.algo.gamma, gae_lambda=0.95)
+        repeat_actions(brain, buffer.actions)
+        assert brain.collect([ours], lambda: True, drop=fail)
+        cut += len(brain.rollout.cut)
+        samples = brain.rollout.samples(gamma=experiment.algo.gamma, gae_lambda=0.95)
         for key in ("values", "log_probs", "advantages", "returns"):
             mine = getattr(samples, "chances" if key == "log_probs" else key).reshape(48, 2)
             np.testing.assert_allclose(mine, getattr(buffer, key), rtol=1e-3, atol=2e-5, err_msg=key)
-        np.testing.assert_allclose(ours.rollout.rewards[0], buffer.rewards, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(brain.rollout.rewards[0], buffer.rewards, rtol=1e-4, atol=1e-5)
         if (
             isinstance(buffer.observations, np.ndarray)
             and samples.inputs.shape[-1] == buffer.observations.shape[-1] + 1
@@ -68,11 +72,15 @@ def test_rollouts_are_sb3s(name: str, tmp_path: Path) -> None:
     assert (cut > 0) == ("wrappers" in experiment.env.model_fields_set)
     compare_normalizers(sb3_state.normalizer_state(sb3.normalizer), ours)
     sb3.close()
-    ours.close()
+    stage.env.close()
 
 
-def repeat_actions(ours: Learner, actions: Any) -> None:
-    """Let our learner choose what SB3 chose."""
+def fail(_: Learner, error: Exception) -> None:
+    raise error
+
+
+def repeat_actions(ours: Brain, actions: Any) -> None:
+    """Let our brain choose what SB3 chose."""
     steps = iter(actions)
 
     def choose(*_: Any) -> Any:

@@ -200,7 +200,7 @@ def test_an_update_of_sb3_replayed_gives_the_same_parameters_and_figures(name: s
         np.random.seed(iteration)
         algorithm.train()
         samples = sb3_samples(algorithm.rollout_buffer, actions, is_masked=is_masked)
-        generators: Any = [np.random.RandomState(iteration)]
+        generators: Any = {0: np.random.RandomState(iteration)}
         rate, clip = algorithm.policy.optimizer.param_groups[0]["lr"], sb3.values.values["train/clip_range"]
         losses = update.run(samples, adam, generators, learning_rate=rate, clip_range=clip)[0]
         compare_to_sb3(sb3, weights, losses)
@@ -261,7 +261,7 @@ def test_a_seed_learns_the_same_alone_and_among_others_to_the_bit(kind: str) -> 
         weights = Weights(shape, seeds=len(seeds))
         weights.initialise([np.random.default_rng(seed) for seed in seeds])
         adam, update = Adam(weights), Update(weights, actions, algo)
-        generators = [np.random.default_rng(seed) for seed in seeds]
+        generators = {place: np.random.default_rng(seed) for place, seed in enumerate(seeds)}
         for turn in range(3):
             each = [random_samples(actions, 10 * turn + seed, rows=4 * ROWS, dtype=np.float32) for seed in seeds]
             joined = {name: np.concatenate([getattr(one, name) for one in each]) for name in vars(each[0])
@@ -271,7 +271,7 @@ def test_a_seed_learns_the_same_alone_and_among_others_to_the_bit(kind: str) -> 
             joined["chances"] = actions.evaluate(network.head, joined["targets"], weights)[0]
             samples = Samples(**joined, closed=None)
             losses = update.run(samples, adam, generators, learning_rate=0.015, clip_range=0.2)
-        return [weights.arrays(index) for index in range(len(seeds))], losses
+        return [weights.arrays(index) for index in range(len(seeds))], list(losses.values())
 
     together, all_losses = learn(numbers)
     assert kind != "box" or len({len(losses.figures) for losses in all_losses}) > 1, "none stopped before the others"

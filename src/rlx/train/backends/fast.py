@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rlx.config.schema import Experiment, Problem
     from rlx.envs.make import EnvFacts
     from rlx.evaluate.policy import Policy
@@ -30,7 +32,13 @@ class FastTrainer:
         """Train from the session's checkpoint, or from nothing, until it is complete or the session says stop."""
         from rlx.train.backends import fast_loop
 
-        fast_loop.train(session)
+        fast_loop.train([session])
+
+    def train_together(self, sessions: Sequence[Session]) -> dict[int, Exception]:
+        """Train several seeds in one process, each to the very numbers it would reach alone."""
+        from rlx.train.backends import fast_loop
+
+        return fast_loop.train(sessions)
 
     def load(self, checkpoint: Checkpoint) -> Policy:
         """Rebuild the policy from config, spaces and weights."""

@@ -1,60 +1,39 @@
-"""One seed's training as an object: environments, network, optimizer; begun, restored, stepped, snapshotted."""
+"""One seed's training as an object: environments, accounts, its place in a brain; begun, restored, snapshotted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from rlx.config.schema import Experiment, Ppo, Schedule
 from rlx.envs import spaces
 from rlx.envs import state as env_state
 from rlx.envs.generators import GlobalGenerators
 from rlx.errors import CheckpointInvalid
-from rlx.evaluate import parity
 from rlx.runs.checkpoint import Bundle, Checkpoint
 from rlx.train import health
-from rlx.train.backends.fast_actions import actions_of
-from rlx.train.backends.fast_adam import Adam
-from rlx.train.backends.fast_features import Features
-from rlx.train.backends.fast_network import Pass, Weights
-from rlx.train.backends.fast_policy import FastPolicy, shape_for
-from rlx.train.backends.fast_rollout import Rollout
+from rlx.train.backends.fast_brain import Brain
+from rlx.train.backends.fast_policy import FastPolicy
+from rlx.train.backends.fast_rollout import Samples
 from rlx.train.backends.fast_stage import Stage, seeds_for
-from rlx.train.backends.fast_update import Update, explained_variance
-from rlx.train.fidelity import Fidelity
+from rlx.train.backends.fast_update import Losses, explained_variance
 
 BACKEND = "fast"
 
 
 class Learner:
-    """What training consists of between two boundaries, and how it is saved and put back."""
+    """One of the seeds that share a brain: what it consists of between two boundaries, how it is saved and put back."""
 
-    def __init__(self, experiment: Experiment, *, root: Path, seed: int) -> None:
-        assert isinstance(experiment.algo, Ppo)
-        self.experiment, self.algo, self.seed = experiment, experiment.algo, seed
-        self._root = root
+    def __init__(self, brain: Brain, stage: Stage, *, seed: int, place: int = 0) -> None:
+        self.brain, self.stage, self.seed, self.place = brain, stage, seed, place
+        self.algo = brain.algo
         self.attempt = self.updates = 0
-        self.fidelity = Fidelity(experiment, root=root)
-        self.stage = Stage(experiment, root=root)
-        self.actions = actions_of(self.stage.action_space, is_masked=self.stage.is_masked)
-        self.weights = Weights(shape_for(experiment, Features(self.stage.observation_space), self.actions))
-        self.adam = Adam(self.weights)
+        self.fidelity = copy(brain.fidelity)
         self.generator = np.random.default_rng(seed)
-        self.rollout = Rollout(
-            self.weights,
-            self.actions,
-            steps=self.algo.rollout_steps,
-            num_envs=self.stage.num_envs,
-            batch_size=self.algo.batch_size,
-        )
-        self._update = Update(self.weights, self.actions, self.algo)
-        self._actor = Pass(self.weights, self.stage.num_envs, nets=slice(0, 1))
-        scale = self.stage.normalizer.scale if self.stage.normalizer else None
-        self.policy = FastPolicy(self.weights, self.actions, self.stage.features, scale)
+        scale = stage.normalizer.scale if stage.normalizer else None
+        self.policy = FastPolicy(brain.weights.only(place), brain.actions, stage.features, scale)
         self._row: dict[str, float] = {}
 
     @property
@@ -68,19 +47,19 @@ class Learner:
     def begin(self) -> None:
         """Start from nothing: new weights, new episodes."""
         GlobalGenerators.seed(self.seed)
-        self.weights.initialise([self.generator])
+        self.brain.weights.only(self.place).initialise([self.generator])
         self._reset_environments()
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Continue where a checkpoint was taken; what cannot be put back is reset, and later labels say so."""
         self._refuse_other(checkpoint)
-        state, where = checkpoint.state, str(checkpoint.path)
+        state, where, adam = checkpoint.state, str(checkpoint.path), self.brain.adam
         self.attempt = state["attempt"] + 1
         self.updates = state["updates"]
-        self.weights.load(checkpoint.policy, where=where)
-        for name, moments in (("exp_avg", self.adam.first), ("exp_avg_sq", self.adam.second)):
-            moments.load(_under(name, checkpoint.optimizer), where=where)
-        self.adam.steps = [state["optimizer_steps"]]
+        self.brain.weights.load(checkpoint.policy, where=where, seed=self.place)
+        for name, moments in (("exp_avg", adam.first), ("exp_avg_sq", adam.second)):
+            moments.load(_under(name, checkpoint.optimizer), where=where, seed=self.place)
+        adam.steps[self.place] = state["optimizer_steps"]
         self.stage.restore(state["account"])
         if self.stage.normalizer:
             self.stage.normalizer.restore(state["normalizer"])
@@ -88,49 +67,34 @@ class Learner:
             self._reset_environments()
         else:
             env_state.restore(self.stage.env, state["env"])
-            self.rollout.inputs[:, -1] = state["inputs"]
+            self.brain.rollout.inputs[self.place, -1] = state["inputs"]
         self.generator.bit_generator.state = state["generator"]
         GlobalGenerators.read(state["random"]).put_back()
 
-    def collect(self, goes_on: Callable[[], bool]) -> bool:
-        """Fill a rollout; False where it was broken off."""
-        rollout, stage, actions = self.rollout, self.stage, self.actions
-        rollout.begin()
-        noise = actions.noise(self.generator, (rollout.steps, *self._actor.head.shape), self.weights.dtype)
-        for step in range(rollout.steps):
-            closed = self._closed(step) if stage.is_masked else None
-            self._actor.forward(rollout.inputs[:, step])
-            chosen = actions.choose(self._actor.head, self.weights, noise[step], closed)
-            rollout.choices.append(chosen)
-            rewards, ended, cut = stage.step(actions.for_env(chosen[0]), rollout.inputs[0, step + 1, :, :-1])
-            rollout.rewards[0, step] = rewards
-            rollout.ended[0, step] = ended
-            rollout.cut.extend((0, step, index, features) for index, features in cut)
-            if not goes_on():
-                return False
-        return True
+    def act(self, step: int, chosen: Any) -> None:
+        """Step the environments with this seed's choices, and write down what came of it."""
+        rollout, place = self.brain.rollout, self.place
+        actions = self.brain.actions.for_env(chosen[place])
+        rewards, ended, cut = self.stage.step(actions, rollout.inputs[place, step + 1, :, :-1])
+        rollout.rewards[place, step] = rewards
+        rollout.ended[place, step] = ended
+        if cut:
+            rollout.cut.extend((place, step, index, features) for index, features in cut)
 
-    def learn(self) -> None:
-        """Update the weights from the rollout."""
-        remaining = max(0.0, 1.0 - self.step / self.algo.total_timesteps)
-        learning_rate, clip_range = (_at(rate, remaining) for rate in (self.algo.learning_rate, self.algo.clip_range))
-        samples = self.rollout.samples(gamma=self.algo.gamma, gae_lambda=self.algo.gae_lambda)
-        losses = self._update.run(
-            samples, self.adam, [self.generator], learning_rate=learning_rate, clip_range=clip_range
-        )[0]
+    def take_note(self, losses: Losses, samples: Samples, rates: Mapping[str, float]) -> None:
+        """Keep the figures of the update that has just been made."""
         self.updates += losses.epochs
         self._row = {
             **{f"train/{name}": value for name, value in losses.means().items()},
-            "train/loss": self._update.loss(losses.figures[-1]),
-            "train/explained_variance": explained_variance(samples, 0),
-            "train/learning_rate": learning_rate,
-            "train/clip_range": clip_range,
+            "train/loss": self.brain.update.loss(losses.figures[-1]),
+            "train/explained_variance": explained_variance(samples, self.place),
+            **rates,
             "train/updates": float(self.updates),
         }
         if self.algo.clip_range_value is not None:
             self._row["train/clip_range_vf"] = self.algo.clip_range_value
-        if self.actions.has_deviation:
-            self._row["train/std"] = float(np.exp(self.weights.deviation[0]).mean())
+        if self.brain.actions.has_deviation:
+            self._row["train/std"] = float(np.exp(self.brain.weights.deviation[self.place]).mean())
 
     def metrics(self) -> dict[str, float]:
         """Return the row of the last update."""
@@ -143,8 +107,8 @@ class Learner:
     def check_health(self) -> None:
         """Stop where the last update left something that is not finite."""
         health.check_losses(self._row, step=self.step)
-        if not np.isfinite(self.weights.flat).all():
-            for name, view in self.weights.named():
+        if not np.isfinite(self.brain.weights.flat[self.place]).all():
+            for name, view in self.brain.weights.named(self.place):
                 bad = view[~np.isfinite(view)]
                 if bad.size:
                     raise health.Diverged(f"parameter `{name}`", float(bad[0]), self.step)
@@ -158,25 +122,26 @@ class Learner:
             "random": GlobalGenerators.now().document(),
             "generator": self.generator.bit_generator.state,
             "account": self.stage.document(),
-            "inputs": self.rollout.inputs[:, -1].copy(),
+            "inputs": self.brain.rollout.inputs[self.place, -1].copy(),
             "normalizer": normalizer.document() if normalizer else None,
             "env": self.fidelity.capture(self.stage.env),
         }
 
     def bundle(self, mark: dict[str, Any]) -> Bundle:
         """Return the boundary that `mark` marked; the weights must not have changed since."""
-        moments = {"exp_avg": self.adam.first, "exp_avg_sq": self.adam.second}
+        adam, place = self.brain.adam, self.place
+        moments = {"exp_avg": adam.first, "exp_avg_sq": adam.second}
         return Bundle(
             step=mark["account"]["steps"],
             backend=BACKEND,
             algorithm=self.algo.name,
             resume=self.fidelity.label,
             missing=self.fidelity.missing,
-            policy=self.weights.arrays(),
+            policy=self.brain.weights.arrays(place),
             optimizer={
-                f"{key}/{name}": array for key, each in moments.items() for name, array in each.arrays().items()
+                f"{key}/{name}": array for key, each in moments.items() for name, array in each.arrays(place).items()
             },
-            state={**mark, "optimizer_steps": self.adam.steps[0]},
+            state={**mark, "optimizer_steps": adam.steps[place]},
             replay={},
             spaces={
                 "observation": spaces.describe(self.stage.observation_space),
@@ -185,32 +150,18 @@ class Learner:
             parity=self._parity(),
         )
 
-    def close(self) -> None:
-        """Close the environments."""
-        self.stage.env.close()
-
     def _parity(self) -> dict[str, Any]:
         """Return the environment's replay and what the training path makes of its observations."""
-        if not self._replay:
+        replay = self.brain.replay
+        if not replay:
             return {}
-        observations = self._replay["observations"]
-        told = {**self._replay, "greedy": self.policy.predict(observations)}
+        observations = replay["observations"]
+        told = {**replay, "greedy": self.policy.predict(observations)}
         return {**told, "inputs": self.policy.inputs(observations)} if self.stage.normalizer else told
-
-    @cached_property
-    def _replay(self) -> dict[str, Any]:
-        return parity.record(self.experiment.env, root=self._root)
 
     def _reset_environments(self) -> None:
         seeds = seeds_for(self.seed, self.stage.num_envs, self.attempt)
-        self.stage.reset(seeds, self.rollout.inputs[0, -1, :, :-1])
-
-    def _closed(self, step: int) -> Any:
-        closed = self.stage.closed()
-        if self.rollout.closed is None:
-            self.rollout.closed = np.zeros((1, self.rollout.steps, *closed.shape), dtype=np.bool_)
-        self.rollout.closed[0, step] = closed
-        return closed.T[None]
+        self.stage.reset(seeds, self.brain.rollout.inputs[self.place, -1, :, :-1])
 
     def _refuse_other(self, checkpoint: Checkpoint) -> None:
         was, now = (checkpoint.backend, checkpoint.algorithm), (BACKEND, self.algo.name)
@@ -219,10 +170,6 @@ class Learner:
                 f"checkpoint {checkpoint.path} is of {was[0]}'s `{was[1]}`, not of {now[0]}'s `{now[1]}`",
                 hint="resume with the config it was trained with",
             )
-
-
-def _at(rate: float | Schedule, remaining: float) -> float:
-    return rate.at(remaining) if isinstance(rate, Schedule) else rate
 
 
 def _under(name: str, arrays: dict[str, Any]) -> dict[str, Any]:

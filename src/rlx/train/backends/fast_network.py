@@ -40,7 +40,9 @@ class Shape:
 class Weights:
     """One number a parameter, for S seeds: weights, their gradients or an optimizer's moments, as views of `flat`."""
 
-    def __init__(self, shape: Shape, *, seeds: int = 1, dtype: DTypeLike = np.float32) -> None:
+    def __init__(
+        self, shape: Shape, *, seeds: int = 1, dtype: DTypeLike = np.float32, flat: Array | None = None
+    ) -> None:
         self.shape = shape
         self.dtype = np.dtype(dtype)
         sizes = list(zip((shape.inputs, *shape.hidden), shape.hidden, strict=False))
@@ -49,10 +51,14 @@ class Weights:
         shapes += [(shape.outputs, last + 1), (1, last + 1), (shape.outputs if shape.has_deviation else 0,)]
         step = ALIGNMENT // self.dtype.itemsize
         starts = np.cumsum([0, *(-(-math.prod(each) // step) * step for each in shapes)])
-        self.flat = aligned((seeds, int(starts[-1])), self.dtype)
+        self.flat = aligned((seeds, int(starts[-1])), self.dtype) if flat is None else flat
         views = [self.flat[:, start : start + math.prod(each)].reshape(seeds, *each)
                  for start, each in zip(starts[:-1], shapes, strict=True)]  # fmt: skip
         self.hidden, (self.action, self.value, self.deviation) = views[:-3], views[-3:]
+
+    def only(self, seed: int) -> Weights:
+        """Return one seed's parameters by themselves, as views."""
+        return Weights(self.shape, dtype=self.dtype, flat=self.flat[seed : seed + 1])
 
     def named(self, seed: int = 0) -> Iterator[tuple[str, Array]]:
         """Yield one seed's parameters under the names and in the shapes they have in SB3, as views."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,15 +51,18 @@ class Update:
         self,
         samples: Samples,
         adam: Adam,
-        generators: Sequence[np.random.Generator],
+        generators: Mapping[int, np.random.Generator],
         *,
         learning_rate: float,
         clip_range: float,
-    ) -> list[Losses]:
-        """Learn from a rollout; a seed whose policy moved too far (`target_kl`) stops before the others."""
+    ) -> dict[int, Losses]:
+        """Learn from a rollout, for the seeds whose generators these are.
+
+        A seed whose policy moved too far (`target_kl`) stops before the others.
+        """
         algo = self._algo
-        losses = [Losses([]) for _ in generators]
-        active = list(range(len(generators)))
+        losses = {seed: Losses([]) for seed in generators}
+        active = list(generators)
         shuffled = samples.empty()
         for _ in range(algo.update_epochs):
             self._shuffle(samples, generators, active, shuffled)
@@ -78,7 +81,7 @@ class Update:
         return losses
 
     def _shuffle(
-        self, samples: Samples, generators: Sequence[np.random.Generator], seeds: Sequence[int], out: Samples
+        self, samples: Samples, generators: Mapping[int, np.random.Generator], seeds: Sequence[int], out: Samples
     ) -> None:
         """Put the samples of these seeds in a new order, and every minibatch's advantages on one scale."""
         for seed in seeds:
