@@ -47,7 +47,7 @@ class Carts(VectorEnv):
         return self.state.T.astype(np.float32), rewards, terminated, truncated, {"final_obs": seen, "_final_obs": ended}
 
     def _push(self, force: Any) -> None:
-        x, speed, angle, spin = self.state
+        _, speed, angle, spin = self.state
         cosine, sine = np.cos(angle), np.sin(angle)
         pull = (force + POLE_MASS * HALF_LENGTH * spin**2 * sine) / TOTAL_MASS
         twist = (GRAVITY * sine - cosine * pull) / (HALF_LENGTH * (4 / 3 - POLE_MASS * cosine**2 / TOTAL_MASS))
