@@ -12,7 +12,7 @@ from gymnasium import Space
 from rlx.config.schema import Experiment
 
 PASSED: dict[str, tuple[str, ...]] = {
-    "Discrete": (),
+    "Discrete": ("CartPole-v1",),
     "Box": (),
 }
 
