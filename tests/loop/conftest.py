@@ -36,8 +36,8 @@ def hills(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 def write_config(project: Project, name: str, *, stride: float, steps: int = 600, **sections: Any) -> str:
     """Write a CartPole config that the `hill` backend trains."""
     algo = {"name": "ppo", "total_timesteps": steps, "learning_rate": stride, **sections.pop("algo", {})}
-    checkpoint = {"save_every": 200}
-    return project.config(name, backend="hill", algo=algo, checkpoint=checkpoint, eval={"every": 200}, **sections)
+    checkpoint = {"save_every": steps // 3}
+    return project.config(name, backend="hill", algo=algo, checkpoint=checkpoint, eval={"every": steps}, **sections)
 
 
 def train_here(project: Project, config: str, seeds: Sequence[int]) -> Run:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rlx.envs.make import make_env
+from rlx.envs.vector import env_seeds
 from rlx.runs.checkpoint import Bundle, Checkpoint
 from rlx.train.session import Session
 
@@ -61,6 +62,7 @@ class _Climb:
         self.session = session
         self.env = make_env(session.experiment.env, root=session.root)
         self.generator = np.random.default_rng([session.seed, session.step])
+        self.env_seed: int | None = env_seeds(session.seed, 1)[0]
         held = session.checkpoint.policy if session.checkpoint else {}
         start = np.array([0.0, 0.0, -1.0, 0.0]) + 0.1 * self.generator.normal(size=4)  # lets the pole fall at once
         self.weights = np.asarray(held.get("weights", start))
@@ -69,7 +71,8 @@ class _Climb:
     def one_episode(self) -> int:
         stride = float(self.session.experiment.algo.learning_rate)
         tried = self.weights + stride * self.generator.normal(size=self.weights.shape)
-        observation, _ = self.env.reset(seed=int(self.generator.integers(100_000)))
+        observation, _ = self.env.reset(seed=self.env_seed)
+        self.env_seed = None
         total, length, is_over = 0.0, 0, False
         while not is_over:
             action = int(np.dot(observation, tried) > 0)
