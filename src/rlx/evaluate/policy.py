@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,19 +48,33 @@ class RandomPolicy:
     """Draws every action from the action space: the score that a trained policy must beat."""
 
     def __init__(self, action_space: Space[Any], seed: int = 0) -> None:
+        from gymnasium.spaces import Box
+
         self._space = copy.deepcopy(action_space)
         self._space.seed(seed)
+        is_real = isinstance(self._space, Box) and np.issubdtype(self._space.dtype, np.floating)
+        self._is_bounded = is_real and cast("Box", self._space).is_bounded()
 
     def predict(
         self, observations: Batch, *, deterministic: bool = True, masks: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
         """Return one random action a row."""
-        rows = [None] * _rows(observations) if masks is None else masks
-        batch: NDArray[Any] = stack(self._space, [self.sample(mask) for mask in rows])
+        count = _rows(observations)
+        if self._is_bounded and masks is None:
+            return self._uniform(count)
+        batch: NDArray[Any] = stack(
+            self._space, [self.sample(mask) for mask in ([None] * count if masks is None else masks)]
+        )
         return batch
 
     def reset(self, finished: NDArray[np.bool_] | None = None) -> None:
         """Keep nothing between steps."""
+
+    def _uniform(self, count: int) -> NDArray[Any]:
+        """Return what `count` calls of the space's own `sample` would, in one."""
+        space: Any = self._space
+        drawn: NDArray[Any] = space.np_random.uniform(space.low, space.high, size=(count, *space.shape))
+        return drawn.astype(space.dtype)
 
     def sample(self, mask: NDArray[np.bool_] | None = None) -> Any:
         """Return one random action, of the allowed ones where a mask is given."""
@@ -146,3 +160,21 @@ def stack(space: Space[Any], items: Sequence[Any]) -> Any:
 
     empty: Any = create_empty_array(space, n=len(items))
     return concatenate(space, items, empty)
+
+
+def batcher(space: Space[Any], count: int) -> Callable[[Sequence[Any]], Any]:
+    """Return `stack` for `count` elements at a time; array spaces use the same memory every time."""
+    from gymnasium.spaces import Box
+
+    if not isinstance(space, Box):
+        return lambda items: stack(space, items)
+    memory = np.zeros((count, *space.shape), dtype=space.dtype)
+    return lambda items: np.stack(items, out=memory)
+
+
+def splitter(space: Space[Any], count: int) -> Callable[[Any], Any]:
+    """Return what takes a batch of `count` elements of a space apart; an array is taken apart by its rows."""
+    from gymnasium.vector.utils import batch_space, iterate
+
+    batched = batch_space(space, count)
+    return lambda batch: batch if isinstance(batch, np.ndarray) else list(iterate(batched, batch))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rlx.envs.make import make_env
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.episode import Episode, Lane
-from rlx.evaluate.policy import Policy, RandomPolicy, stack
+from rlx.evaluate.policy import Policy, RandomPolicy, batcher, splitter, stack
 from rlx.evaluate.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -165,26 +165,30 @@ class Evaluator:
 
 
 def _play(lanes: list[Lane], policy: Policy, protocol: Protocol) -> list[Episode]:
-    from gymnasium.vector.utils import batch_space, iterate
-
-    space = lanes[0].env.observation_space
-    actions_space = batch_space(lanes[0].env.action_space, len(lanes))
+    env = lanes[0].env
+    gather, rows = batcher(env.observation_space, len(lanes)), splitter(env.action_space, len(lanes))
     for lane in lanes:
         lane.rewind()
         lane.begin()
     policy.reset()
-    while any(lane.is_active for lane in lanes):
-        observations = stack(space, [lane.observation for lane in lanes])
+    playing = dict(enumerate(lanes))
+    while playing:
         masks = np.stack([lane.mask() for lane in lanes]) if lanes[0].mask_of else None
-        actions = policy.predict(observations, deterministic=protocol.deterministic, masks=masks)
-        finished = np.zeros(len(lanes), dtype=np.bool_)
-        for index, (lane, action) in enumerate(zip(lanes, iterate(actions_space, actions), strict=True)):
-            finished[index] = lane.is_active and lane.step(action)
-            if finished[index] and lane.is_active:
-                lane.begin()
-        if finished.any():
-            policy.reset(finished)
+        observations = gather([lane.observation for lane in lanes])
+        actions = rows(policy.predict(observations, deterministic=protocol.deterministic, masks=masks))
+        finished = [index for index, lane in playing.items() if _ends(lane, actions[index])]
+        if finished:
+            policy.reset(np.isin(np.arange(len(lanes)), finished))
+            playing = {index: lane for index, lane in playing.items() if lane.is_active}
     return [episode for lane in lanes for episode in lane.played]
+
+
+def _ends(lane: Lane, action: Any) -> bool:
+    """Step, and begin the lane's next episode where that ended one."""
+    is_over = lane.step(action)
+    if is_over and lane.is_active:
+        lane.begin()
+    return is_over
 
 
 @contextlib.contextmanager

@@ -105,8 +105,7 @@ def build(
     except (AssertionError, TypeError, ValueError) as error:
         raise user_error(error, root=root, doing=f"building `{experiment.algo.name}`") from error
     _align_inputs(algorithm.policy)
-    if isinstance(algorithm, OffPolicyAlgorithm):
-        _change_modes_once(algorithm.policy)
+    _change_modes_once(algorithm.policy)
     return algorithm
 
 
