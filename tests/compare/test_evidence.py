@@ -55,16 +55,19 @@ def test_how_a_seed_failed_and_what_a_study_wants_it_for_are_read(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("protocol", "command"),
+    ("changes", "episodes", "command"),
     [
-        ({"env": ENV, "episodes": 20}, "rlx eval b_001"),
-        ({"env": ENV, "episodes": 7}, "rlx eval b_001 --episodes 7"),
-        ({"env": {**ENV, "kwargs": {"sutton_barto_reward": True}}, "episodes": 20}, "rlx eval b_001 --like a_001"),
+        ({}, 20, "rlx eval b_001"),
+        ({}, 7, "rlx eval b_001 --episodes 7"),
+        ({"env": {**ENV, "kwargs": {"sutton_barto_reward": True}}}, 20, "rlx eval b_001 --like a_001"),
+        ({"eval": {"report_episodes": 7}}, 7, "rlx eval b_001 --like a_001"),
+        ({"eval": {"every": 100, "episodes": 3}}, 20, "rlx eval b_001"),
     ],
 )
 def test_the_command_evaluates_under_the_protocol_that_is_wanted(
-    tmp_path: Path, protocol: dict[str, Any], command: str
+    tmp_path: Path, changes: dict[str, Any], episodes: int, command: str
 ) -> None:
-    base, new = make_run(tmp_path, "a", {0: GOOD}, names=()), make_run(tmp_path, "b", {0: GOOD}, names=())
+    base, new = make_run(tmp_path, "a", {0: GOOD}, names=(), **changes), make_run(tmp_path, "b", {0: GOOD}, names=())
+    protocol = {"episodes": episodes}
     assert evaluate_command(new, protocol, like=base) == command
     assert "--like" not in evaluate_command(base, protocol, like=base)

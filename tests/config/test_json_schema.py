@@ -7,7 +7,7 @@ from typing import Any
 
 from rlx.config.json_schema import json_schema
 from rlx.config.schema import ALGORITHMS
-from rlx.config.sections import OUTSIDE, SECTIONS
+from rlx.config.sections import OUTSIDE, SECTIONS, fields
 
 
 def definition(model: type) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def definition(model: type) -> dict[str, Any]:
 def test_every_key_of_every_section_is_in_it_with_a_description() -> None:
     for name, model in SECTIONS.items():
         properties = definition(model)["properties"] if name else json_schema()["properties"]
-        assert set(properties) == set(model.model_fields) | (set(OUTSIDE) if not name else set())
+        assert set(properties) == set(fields(model)) | (set(OUTSIDE) if not name else set())
         assert all(field.get("description") for field in properties.values())
 
 

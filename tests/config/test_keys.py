@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rlx.config.keys import MEANINGS
 from rlx.config.schema import ALGORITHMS, CustomAlgo
-from rlx.config.sections import OUTSIDE, SECTIONS
+from rlx.config.sections import OUTSIDE, SECTIONS, fields
 
 
 def test_every_key_has_a_meaning_and_every_meaning_a_key() -> None:
-    keys = {f"{name}.{key}" if name else key for name, model in SECTIONS.items() for key in model.model_fields}
+    keys = {f"{name}.{key}" if name else key for name, model in SECTIONS.items() for key in fields(model)}
     keys |= {f"algo.{key}" for model in (*ALGORITHMS.values(), CustomAlgo) for key in model.model_fields}
     assert set(MEANINGS) == keys | set(OUTSIDE)
 

@@ -40,7 +40,7 @@ from rlx.config.unknown_key import unknown_key
         ("inherits", "ppo", "did you mean `extends`?"),
         ("sed", "ppo", "did you mean `seed`?"),
         ("eval.freq", "ppo", "did you mean `eval.every`?"),
-        ("eval.zzz", "ppo", "`eval` has: every, episodes, deterministic"),
+        ("eval.zzz", "ppo", "`eval` has: every, episodes, report_episodes, deterministic"),
         ("zzzz", "ppo", "a config has: run_name, seed"),
         ("algo.qqqq", "ars", "`algo` has: name, total_timesteps"),
         ("algo.clip_range", "file.py:Mine", "`algo.clip_range` is a key of ppo, recurrent_ppo"),

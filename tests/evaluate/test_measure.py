@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rlx.errors import CheckpointInvalid, EvidenceInvalid
+from rlx.errors import CheckpointInvalid, EvidenceInvalid, NotFound
 from rlx.evaluate.measure import measure, protocol_for
+from rlx.runs import store
 from rlx.runs.reference import resolve
 from rlx.runs.run import Run
 from tests.evaluate.linear import GOOD, POOR, config, make_run, register, write_checkpoint
@@ -24,7 +25,7 @@ def test_every_seed_is_measured_beside_the_random_policy_and_kept(cartpole: Run,
     reference = resolve("cartpole_001", tmp_path)
     found = list(measure(reference, protocol_for(reference, root=tmp_path, episodes=5)))
     assert [one.seed for one in found] == [0, 3]
-    assert found[0].evaluation.mean == 500.0 > found[1].evaluation.mean > found[0].yardsticks["random"]["mean"]
+    assert found[0].figures["mean"] == 500.0 > found[1].figures["mean"] > found[0].yardsticks["random"]["mean"]
     documents = {document["name"]: document for document in cartpole.evaluations()}
     assert list(documents) == ["random", "seed_0_latest", "seed_3_latest"]
     kept = documents["seed_0_latest"]
@@ -39,11 +40,11 @@ def test_the_untrained_policy_is_measured_once_a_seed_under_the_same_protocol(ca
     write_checkpoint(folder, "untrained", POOR, plain=config("cartpole"), step=0)
     reference = resolve("cartpole_001", tmp_path)
     first, other = measure(reference, protocol_for(reference, root=tmp_path, episodes=5))
-    assert first.evaluation.mean == 500.0 > first.yardsticks["untrained"]["mean"] == other.evaluation.mean
+    assert first.figures["mean"] == 500.0 > first.yardsticks["untrained"]["mean"] == other.figures["mean"]
     assert "untrained" not in other.yardsticks
     shutil.rmtree(folder / "untrained")
     (folder / "untrained").mkdir()
-    (again, _) = measure(reference, protocol_for(reference, root=tmp_path, episodes=5))
+    (again, _) = measure(reference, protocol_for(reference, root=tmp_path, episodes=5), is_again=True)
     assert again.yardsticks == first.yardsticks
 
 
@@ -51,7 +52,7 @@ def test_a_folder_outside_any_run_is_measured_by_its_own_config_and_not_kept(car
     shutil.copytree(cartpole.path / "seed_0/checkpoints/latest", tmp_path / "mine")
     reference = resolve(str(tmp_path / "mine"), tmp_path)
     (found,) = measure(reference, protocol_for(reference, root=tmp_path, episodes=2))
-    assert (found.file, found.seed, found.evaluation.mean) == (None, None, 500.0)
+    assert (found.file, found.seed, found.figures["mean"]) == (None, None, 500.0)
     assert cartpole.evaluations() == []
 
 
@@ -85,3 +86,73 @@ def test_a_policy_that_does_not_fit_the_environment_is_refused(tmp_path: Path) -
     reference = resolve(acrobot.name, tmp_path)
     with pytest.raises(EvidenceInvalid, match="the policy does not fit Acrobot-v1"):
         list(measure(reference, protocol_for(reference, root=tmp_path, episodes=2)))
+
+
+def test_what_is_kept_is_not_measured_again_unless_asked_or_other(cartpole: Run, tmp_path: Path) -> None:
+    reference = resolve("cartpole_001", tmp_path)
+    protocol = protocol_for(reference, root=tmp_path, episodes=3)
+    first = list(measure(reference, protocol))
+    again = list(measure(reference, protocol))
+    assert [one.is_stored for one in (*first, *again)] == [False, False, True, True]
+    assert [one.figures for one in again] == [one.figures for one in first]
+    assert [one.yardsticks for one in again] == [one.yardsticks for one in first]
+    assert not any(one.is_stored for one in measure(reference, protocol, is_again=True))
+    write_checkpoint(cartpole.path / "seed_0/checkpoints", "latest", POOR, plain=config("cartpole"), step=1024)
+    other, same = measure(reference, protocol)
+    assert (other.is_stored, same.is_stored) == (False, True)
+    assert other.figures["mean"] == same.figures["mean"]
+
+
+def test_fresh_episodes_are_never_used_twice_and_stand_beside_the_claim(cartpole: Run, tmp_path: Path) -> None:
+    reference = resolve("cartpole_001", tmp_path)
+    report = list(measure(reference, protocol_for(reference, root=tmp_path)))
+    seen: list[int] = []
+    for count in (3, 4):
+        protocol = protocol_for(reference, root=tmp_path, episodes=count, is_fresh=True)
+        found = list(measure(reference, protocol))
+        assert not set(protocol.episode_seeds()) & set(seen)
+        assert [one.claimed["score"] for one in found] == [one.figures["mean"] for one in report]
+        seen += protocol.episode_seeds()
+    assert seen == list(range(300_000, 300_007))
+    assert {document["purpose"] for document in cartpole.evaluations()} == {"report", "fresh"}
+
+
+def test_the_claim_of_a_best_checkpoint_is_the_evaluation_that_chose_it(cartpole: Run, tmp_path: Path) -> None:
+    chosen = {"purpose": "selection", "mean": 777.0, "time": 1.0, "seed": 0}
+    store.save_evaluation(cartpole.path, "sel", "seed_0_step_1024", chosen)
+    reference = resolve("cartpole_001:best", tmp_path)
+    first, other = measure(reference, protocol_for(reference, root=tmp_path, episodes=2, is_fresh=True))
+    assert first.claimed == {"score": 777.0, "purpose": "selection"}
+    assert other.claimed == {}
+
+
+def test_a_protocol_from_a_file_is_the_same_for_every_run(cartpole: Run, tmp_path: Path) -> None:
+    make_run(tmp_path, "short", {0: GOOD}, env={"id": "CartPole-v1", "kwargs": {"max_episode_steps": 50}})
+    file = tmp_path / "protocol.yaml"
+    file.write_text("env: {id: CartPole-v1}\neval: {report_episodes: 7, deterministic: true}\n")
+    names = {
+        protocol_for(resolve(name, tmp_path), root=tmp_path, file=file).fingerprint()
+        for name in ("short_001", cartpole.name)
+    }
+    assert len(names) == 1
+    (one,) = measure(
+        resolve("short_001", tmp_path), protocol_for(resolve("short_001", tmp_path), root=tmp_path, file=file)
+    )
+    assert (one.figures["n"], one.figures["mean"]) == (7, 500.0)
+
+
+def test_seeds_without_the_checkpoint_are_passed_over(cartpole: Run, tmp_path: Path) -> None:
+    shutil.rmtree(cartpole.path / "seed_0/checkpoints/best")
+    reference = resolve("cartpole_001:best", tmp_path)
+    assert [one.seed for one in measure(reference, protocol_for(reference, root=tmp_path, episodes=2))] == [3]
+    shutil.rmtree(cartpole.path / "seed_3/checkpoints/best")
+    with pytest.raises(NotFound, match="seed 0 of cartpole_001 has no checkpoint `best`"):
+        list(measure(reference, protocol_for(reference, root=tmp_path, episodes=2)))
+
+
+def test_a_run_that_cannot_be_written_to_is_measured_and_not_kept(cartpole: Run, tmp_path: Path) -> None:
+    (cartpole.path / "eval").write_text("in the way")
+    reference = resolve("cartpole_001", tmp_path)
+    found = list(measure(reference, protocol_for(reference, root=tmp_path, episodes=2)))
+    assert [one.file for one in found] == [None, None]
+    assert found[0].figures["mean"] == 500.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rlx.config.load import parse
-from rlx.config.schema import Env
+from rlx.config.schema import Env, Experiment
 from rlx.errors import UsageError
 from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
 from rlx.evaluate.rollout import Evaluator
@@ -109,3 +109,73 @@ def test_the_content_names_files_packages_and_seeds(protocol: MakeProtocol) -> N
     assert list(content["files"]) == ["envs/worlds.py"]
     assert "gymnasium" in content["packages"]
     assert content["seeds"] == [200_000, 200_003]
+
+
+SHAPING = """
+import gymnasium
+
+class Shaping(gymnasium.RewardWrapper):
+    def __init__(self, env, factor=2.0):
+        super().__init__(env)
+        self.factor = factor
+
+    def reward(self, reward):
+        return self.factor * reward
+
+class Both(gymnasium.Wrapper):
+    pass
+"""
+
+
+def experiment(**sections: object) -> Experiment:
+    return parse({"run_name": "x", "env": {"id": "CartPole-v1"}, **sections})
+
+
+def report(root: Path, **sections: object) -> Protocol:
+    return Protocol.of(experiment(**sections), root=root, purpose="report")
+
+
+def test_wrappers_that_only_change_the_reward_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(SHAPING)
+    wrappers = ["own.py:Shaping", "scale_reward", "clip_reward", "ClipReward", "own.py:Both", "flatten"]
+    env = {"id": "CartPole-v1", "wrappers": [*wrappers[:1], {"scale_reward": {"scale": 2}}, *wrappers[2:]]}
+    assert [one.name for one in report(tmp_path, env=env).env.wrappers] == ["own.py:Both", "flatten"]
+
+
+def test_a_change_of_reward_in_training_leaves_the_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(SHAPING)
+    plain = report(tmp_path).fingerprint()
+    for factor in (2.0, 3.0):
+        shaped = {"id": "CartPole-v1", "wrappers": [{"own.py:Shaping": {"factor": factor}}]}
+        assert report(tmp_path, env=shaped).fingerprint() == plain
+
+
+def test_the_evaluation_env_stands_in_for_the_training_env_key_by_key(tmp_path: Path) -> None:
+    env = {"id": "CartPole-v1", "kwargs": {"sutton_barto_reward": True}, "wrappers": ["flatten", "clip_reward"]}
+    assert report(tmp_path, env=env, eval={"env": {}}).env == report(tmp_path, env=env).env
+    own = report(tmp_path, env=env, eval={"env": {"kwargs": {}, "wrappers": ["clip_reward"]}}).env
+    assert (own.id, own.kwargs, [one.name for one in own.wrappers]) == ("CartPole-v1", {}, ["clip_reward"])
+    assert report(tmp_path, env=env, eval={"env": {"id": "Acrobot-v1"}}).env.id == "Acrobot-v1"
+
+
+def test_training_kwargs_change_nothing_where_the_evaluation_env_has_its_own(tmp_path: Path) -> None:
+    names = {
+        report(
+            tmp_path, env={"id": "CartPole-v1", "kwargs": {"sutton_barto_reward": shaped}}, eval={"env": {"kwargs": {}}}
+        ).fingerprint()
+        for shaped in (True, False)
+    }
+    assert names == {report(tmp_path).fingerprint()}
+
+
+def test_scenarios_and_metric_are_part_of_the_fingerprint_and_left_out_of_selection(tmp_path: Path) -> None:
+    scenarios = {"shaped": {"kwargs": {"sutton_barto_reward": True}, "pass": "length > 100"}}
+    with_them = report(tmp_path, eval={"scenarios": scenarios})
+    other = report(tmp_path, eval={"scenarios": {"shaped": {**scenarios["shaped"], "pass": "length > 9"}}})
+    counted = report(tmp_path, eval={"scenarios": scenarios, "metric": "pass_rate"})
+    assert len({one.fingerprint() for one in (report(tmp_path), with_them, other, counted)}) == 4
+    for metric, played in (("return", {}), ("pass_rate", {"shaped"})):
+        selection = Protocol.of(
+            experiment(eval={"scenarios": scenarios, "metric": metric}), root=tmp_path, purpose="selection"
+        )
+        assert set(selection.scenarios) == set(played)

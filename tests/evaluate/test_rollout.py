@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import random
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 
 from rlx import files
-from rlx.errors import JobFailed
+from rlx.config.schema import Scenario
+from rlx.errors import EvidenceInvalid, JobFailed
+from rlx.evaluate.policy import RandomPolicy
 from rlx.evaluate.protocol import UNDECLARED_HORIZON
 from rlx.evaluate.rollout import Evaluation, Evaluator
 
@@ -182,3 +187,76 @@ def test_the_document_holds_figures_protocol_and_every_episode(protocol: MakePro
         "length": document["episodes"][0]["length"],
     }
     assert evaluation.median == document["median"]
+
+
+def scenario(**settings: Any) -> Scenario:
+    return Scenario.model_validate(settings)
+
+
+def test_scenarios_are_played_on_the_same_seeds_with_arguments_of_their_own(protocol: MakeProtocol) -> None:
+    scenarios = {"short": scenario(kwargs={"long": 3}, **{"pass": "length <= 3"}), "usual": scenario()}
+    with Evaluator(replace(protocol("Lengths", episodes=6), scenarios=scenarios)) as evaluator:
+        found = evaluator.evaluate(Scripted(zeros))
+    assert found.returns.max() == 200
+    assert [one.seed for one in found.varied] == 2 * [one.seed for one in found.episodes]
+    assert {one.scenario for one in found.varied} == {"short", "usual"}
+    summary = found.summary()
+    assert summary["scenarios"]["short"]["max"] == 3
+    assert summary["scenarios"]["short"]["pass_rate"] == summary["pass_rate"] == 1.0
+    assert "pass_rate" not in summary["scenarios"]["usual"]
+    assert summary["scenarios"]["usual"]["mean"] == summary["mean"] == found.score
+    rows = found.document()["episodes"]
+    assert (rows[0].get("scenario"), rows[6]["scenario"], rows[6]["passed"]) == (None, "short", True)
+
+
+def test_the_metric_says_what_the_score_is(protocol: MakeProtocol) -> None:
+    scenarios = {"long": scenario(**{"pass": "length > 1 and alive > 100"})}
+    measured = replace(protocol("Reporting", episodes=20), scenarios=scenarios)
+    for metric in ("return", "success_rate", "pass_rate"):
+        with Evaluator(replace(measured, metric=metric)) as evaluator:
+            found = evaluator.evaluate(Scripted(lambda seen: np.ones(len(seen), dtype=np.int64)))
+        expected = {"return": found.mean, "success_rate": 1.0, "pass_rate": found.pass_rate}[metric]
+        assert found.score == expected
+        assert found.summary().get("score", found.mean) == expected
+    assert 0 < (found.pass_rate or 0) < 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"metric": "success_rate"}, "reports no success"),
+        ({"scenarios": {"odd": {"pass": "success"}}}, "`eval.scenarios.odd.pass` names 'success'"),
+    ],
+)
+def test_a_figure_that_the_world_does_not_report_is_named(
+    protocol: MakeProtocol, settings: dict[str, Any], words: str
+) -> None:
+    scenarios = {name: scenario(**one) for name, one in settings.get("scenarios", {}).items()}
+    measured = replace(protocol("Lengths", episodes=2), **{**settings, "scenarios": scenarios})
+    with Evaluator(measured) as evaluator, pytest.raises(EvidenceInvalid, match=re.escape(words)):
+        evaluator.evaluate(Scripted(zeros)).summary()
+
+
+def test_progress_is_told_episode_by_episode(protocol: MakeProtocol) -> None:
+    told: list[tuple[int, int]] = []
+    measured = replace(protocol("Lengths", episodes=4), scenarios={"same": scenario()})
+    with Evaluator(measured, progress=lambda done, total: told.append((done, total))) as evaluator:
+        evaluator.evaluate(Scripted(zeros))
+    assert told[-1] == (8, 8)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        gymnasium.spaces.Box(-2, 2, (1,)),
+        gymnasium.spaces.Box(np.array([-1, 0.5]), np.array([1, 3])),
+        gymnasium.spaces.Box(-np.inf, 1, (2,)),
+        gymnasium.spaces.Discrete(5),
+    ],
+    ids=str,
+)
+def test_random_actions_of_a_batch_are_those_drawn_one_by_one(space: Any) -> None:
+    batch, single = RandomPolicy(space, seed=3), RandomPolicy(space, seed=3)
+    drawn = np.concatenate([batch.predict(np.zeros(5)) for _ in range(4)])
+    np.testing.assert_array_equal(drawn, np.stack([single.sample() for _ in range(20)]))

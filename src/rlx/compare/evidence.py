@@ -11,7 +11,7 @@ from rlx.compare.code import Codes
 from rlx.compare.reports import Report
 from rlx.compare.side import Side, Training
 from rlx.config.diff import diff
-from rlx.evaluate.protocol import REPORT_EPISODES, REWARD_SCALING
+from rlx.evaluate.protocol import REPORT_EPISODES
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import PREPARED, RUNNING
@@ -65,12 +65,20 @@ def _weights(seed: Seed) -> str | None:
 
 def evaluate_command(run: Run, protocol: Mapping[str, Any], *, like: Run) -> str:
     """Return the command that evaluates a run under this protocol."""
-    env = dict(run.config.get("env") or {})
-    wrappers = [one for one in env.get("wrappers") or [] if one.get("name") not in REWARD_SCALING]
-    own = {"id": env.get("id"), "kwargs": env.get("kwargs") or {}, "wrappers": wrappers}
-    wanted = {**own, **(protocol.get("env") or {})}
-    episodes = protocol.get("episodes", REPORT_EPISODES)
+    own, wanted = (_measured(one.config) for one in (run, like))
+    is_borrowed = run is not like and bool(diff(own, wanted))
+    usual = ((like if is_borrowed else run).config.get("eval") or {}).get("report_episodes") or REPORT_EPISODES
+    episodes = protocol.get("episodes", usual)
     words = ["rlx eval", run.name]
-    words += [f"--like {like.name}"] if run is not like and diff(own, wanted) else []
-    words += [f"--episodes {episodes}"] if episodes != REPORT_EPISODES else []
+    words += [f"--like {like.name}"] if is_borrowed else []
+    words += [f"--episodes {episodes}"] if episodes != usual else []
     return " ".join(words)
+
+
+def _measured(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a config that a report's protocol is made of."""
+    env, settings = dict(config.get("env") or {}), dict(config.get("eval") or {})
+    return {
+        "env": {key: env.get(key) for key in ("id", "kwargs", "wrappers")},
+        "eval": {key: settings.get(key) for key in ("deterministic", "metric", "env", "scenarios", "report_episodes")},
+    }

@@ -59,21 +59,27 @@ def stored_reports(run: Run) -> Reports:
 
 def _report(document: Mapping[str, Any]) -> Report:
     random = document.get("random")
-    names = {"length": "length_mean", "success_rate": "success_rate"}
+    names = {"length": "length_mean", "success_rate": "success_rate", "pass_rate": "pass_rate"}
     return Report(
-        score=number(document["mean"]),
+        score=_score(document),
         step=document["step"],
         time=document["time"],
         episodes=document.get("n") or document["protocol"]["episodes"],
         protocol=document["protocol"],
-        random=number(random["mean"]) if random else None,
+        random=_score(random) if random else None,
         figures={name: number(document[key]) for name, key in names.items() if key in document} | _terms(document),
     )
 
 
+def _score(document: Mapping[str, Any]) -> float:
+    """Return the figure the protocol's metric names: the mean return, unless it says otherwise."""
+    return number(document.get("score", document["mean"]))
+
+
 def _terms(document: Mapping[str, Any]) -> dict[str, float]:
     """Return the mean of every reward term over the episodes; one that an episode does not have counts as 0 there."""
-    episodes = [episode.get("terms") or {} for episode in document.get("episodes") or []]
+    played = [episode for episode in document.get("episodes") or [] if "scenario" not in episode]
+    episodes = [episode.get("terms") or {} for episode in played]
     found = dict.fromkeys(name for terms in episodes for name in terms)
     return {name: sum(number(terms.get(name, 0.0)) for terms in episodes) / len(episodes) for name in found}
 
@@ -121,9 +127,9 @@ def winners_curse(run: Run) -> Curse | None:
         if not isinstance(seed, int):
             continue
         if document.get("purpose") == "selection":
-            claims[seed] = max(claims.get(seed, float("-inf")), number(document["mean"]))
+            claims[seed] = max(claims.get(seed, float("-inf")), _score(document))
         elif document.get("purpose") == "report" and document["name"] == f"seed_{seed}_best":
-            scores[seed] = number(document["mean"])
+            scores[seed] = _score(document)
     both = sorted(claims.keys() & scores.keys())
     if not both:
         return None

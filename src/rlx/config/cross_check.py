@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from rlx.config.defaults import divisors
 from rlx.config.devices import SPELLING
+from rlx.config.expression import Expression
 from rlx.config.schema import LARGEST_SEED, Ars, Dqn, Experiment, OffPolicy, OnPolicy, Ppo, Problem, Tqc, Trpo
 from rlx.errors import did_you_mean
 from rlx.plugins import BACKENDS
@@ -24,6 +25,7 @@ def cross_check(experiment: Experiment, *, devices: Collection[str] | None = Non
         *_off_policy(experiment),
         *_single_algorithms(experiment),
         *_cadence(experiment),
+        *_scenarios(experiment),
         *_resources(experiment),
     ]
 
@@ -177,6 +179,20 @@ def _cadence(experiment: Experiment) -> Iterator[Problem]:
                 f"`{key}` is {every}, longer than the run ({total} steps): {what}",
                 f"-s {key}={max(1, total // 10)}",
             )
+
+
+def _scenarios(experiment: Experiment) -> Iterator[Problem]:
+    scenarios = experiment.eval.scenarios or {}
+    for name, scenario in scenarios.items():
+        key = f"eval.scenarios.{name}.pass"
+        try:
+            Expression(scenario.passes or "return > 0")
+        except ValueError as error:
+            yield Problem(key, f"`{key}` {scenario.passes!r} {error}", "pass: return > 200 and not truncated")
+    if experiment.eval.metric == "pass_rate" and not any(one.passes for one in scenarios.values()):
+        yield Problem(
+            "eval.metric", "`eval.metric` is pass_rate, and no scenario has a `pass`", "eval.scenarios.NAME.pass"
+        )
 
 
 def _resources(experiment: Experiment) -> Iterator[Problem]:

@@ -15,7 +15,9 @@ def json_schema() -> dict[str, Any]:
     definitions = {name: _optional(definition) for name, definition in document.pop("$defs").items()}
     for prefix, model in _models():
         _describe(definitions.get(model.__name__, document), prefix)
-    definitions["Env"]["properties"]["wrappers"]["items"] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
+    either = {"anyOf": [{"type": "string"}, {"type": "object"}]}
+    definitions["Env"]["properties"]["wrappers"]["items"] = either
+    definitions["EvalEnv"]["properties"]["wrappers"] = {"type": "array", "items": either}
     properties = document["properties"]
     properties["algo"] = _algo()
     properties["extends"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}

@@ -146,7 +146,7 @@ def _plain(value: Any) -> Any:
 
 def document(experiment: Experiment) -> dict[str, Any]:
     """Return the experiment as plain data, in the schema's order, without what is not set."""
-    plain: dict[str, Any] = _plain(_without_none(experiment.model_dump()))
+    plain: dict[str, Any] = _plain(_without_none(experiment.model_dump(by_alias=True)))
     return plain
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rlx.config import catalog
 from rlx.config.keys import MEANINGS
 from rlx.config.schema import ALGORITHMS, Algo, Section
-from rlx.config.sections import OUTSIDE, SECTIONS, expected
+from rlx.config.sections import OUTSIDE, SECTIONS, expected, fields
 
 _INTRO = """# Config
 
@@ -52,7 +52,7 @@ def _seen(seen: catalog.Seen | None) -> str:
 
 
 def _section(title: str, model: type[Section], *, prefix: str) -> str:
-    rows = [_row(prefix, key, model) for key in model.model_fields]
+    rows = [_row(prefix, key, model) for key in fields(model)]
     rows += [f"| `{key}` | | | {MEANINGS[key]} |" for key in OUTSIDE if not prefix]
     return "\n".join([f"## {title}\n", *_HEAD, *rows, ""])
 
@@ -75,7 +75,7 @@ _FILLED_IN = {"algo": "", "algo.name": "`ppo`"}
 
 
 def _row(prefix: str, key: str, model: type[Section]) -> str:
-    field = model.model_fields[key]
+    field = fields(model)[key]
     name = f"{prefix}.{key}" if prefix else key
     default = _FILLED_IN.get(name, "required") if field.is_required() else _default(field.default)
     takes = expected(model, key).replace("|", "\\|")

@@ -281,12 +281,39 @@ class CheckpointEvery(Section):
     keep: Natural = 3
 
 
+class EvalEnv(Section):
+    """The evaluation environment; what is left open is the training environment's."""
+
+    id: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    kwargs: dict[str, Any] | None = None
+    wrappers: tuple[Wrapper, ...] | None = None
+
+    @field_validator("wrappers", mode="before")
+    @classmethod
+    def _short_forms(cls, value: object) -> object:
+        return [_wrapper(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+class Scenario(Section):
+    """A variation of the evaluation environment, and what passes in it."""
+
+    kwargs: dict[str, Any] = {}
+    passes: Text | None = Field(None, alias="pass")
+
+
+METRICS = ("return", "success_rate", "pass_rate")
+
+
 class EvalEvery(Section):
-    """The periodic evaluation that chooses `best`."""
+    """How a policy is measured, and the periodic evaluation that chooses `best`."""
 
     every: Count | None = None
     episodes: Count = 10
+    report_episodes: Count | None = None
     deterministic: Flag = True
+    metric: Literal["return", "success_rate", "pass_rate"] | None = None
+    env: EvalEnv | None = None
+    scenarios: dict[str, Scenario] | None = None
 
 
 class Wandb(Section):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from rlx.config import schema
 from rlx.config.schema import ALGORITHMS, CustomAlgo, Section
 from rlx.config.yaml_lines import KeyPath
@@ -17,10 +19,18 @@ SECTIONS: dict[str, type[Section]] = {
     "policy": schema.Policy,
     "checkpoint": schema.CheckpointEvery,
     "eval": schema.EvalEvery,
+    "eval.env": schema.EvalEnv,
+    "eval.scenarios": schema.Scenario,
     "log": schema.Log,
     "log.wandb": schema.Wandb,
     "resources": schema.Resources,
 }
+REPEATED: dict[KeyPath, type[Section]] = {
+    ("env", "wrappers"): schema.Wrapper,
+    ("eval", "env", "wrappers"): schema.Wrapper,
+    ("eval", "scenarios"): schema.Scenario,
+}
+"""Lists and mappings of which every entry is such a section."""
 OUTSIDE = ("extends", "schema")  # keys of a config file that are not part of the experiment
 SCHEDULED = ("learning_rate", "clip_range", "delta_std")
 
@@ -34,16 +44,22 @@ def section(path: KeyPath, algorithm: str) -> type[Section] | None:
     """Return the model of the mapping at `path`, or None where any key goes (kwargs) or none does."""
     if path == ("algo",):
         return ALGORITHMS.get(algorithm, CustomAlgo)
-    if path[:2] == ("env", "wrappers"):
-        return schema.Wrapper if len(path) == 3 else None
+    for several, model in REPEATED.items():
+        if path[: len(several)] == several:
+            return model if len(path) == len(several) + 1 else None
     return SECTIONS.get(dotted(path))
 
 
 def keys(path: KeyPath, algorithm: str) -> list[str]:
     """Return the keys the mapping at `path` may have."""
     model = section(path, algorithm)
-    own = list(model.model_fields) if model else []
+    own = list(fields(model)) if model else []
     return own if path else [*own, *OUTSIDE]
+
+
+def fields(model: type[Section]) -> dict[str, FieldInfo]:
+    """Return a section's keys, as they are written in a config, and what describes them."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def algorithms_with(key: str) -> list[str]:
@@ -57,7 +73,7 @@ def all_keys(algorithm: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in ("", "env", "algo", "env.normalize", *SECTIONS):
         path = tuple(name.split(".")) if name else ()
-        for key in keys(path, algorithm) if name != "env.wrappers" else []:
+        for key in keys(path, algorithm) if path not in REPEATED else []:
             found.setdefault(key, dotted((*path, key)))
     return found
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from rlx.config.keys import MEANINGS
 from rlx.config.schema import ALGORITHMS, SCHEMA, Experiment, Problem, canonical_algorithm
-from rlx.config.sections import SCHEDULED, choices, dotted, expected, keys, section
+from rlx.config.sections import REPEATED, SCHEDULED, choices, dotted, expected, fields, keys, section
 from rlx.config.unknown_key import unknown_key
 from rlx.config.yaml_lines import KeyPath
 from rlx.errors import did_you_mean
@@ -97,7 +97,7 @@ def _field_path(location: KeyPath, data: dict[str, Any], algorithm: str, *, is_m
         if not is_there and not (is_missing and index == len(location) - 1 and isinstance(node, dict)):
             continue
         path = (*path, part)
-        if section(path, algorithm) is None and path != ("env", "wrappers"):
+        if section(path, algorithm) is None and path not in REPEATED:
             break
         node = _at(data, path) if is_there else None
     return path
@@ -109,9 +109,9 @@ def _problem(kind: str, path: KeyPath, data: dict[str, Any], algorithm: str) -> 
     if kind == "missing" and isinstance(around, dict) and name not in around:
         return Problem(key, f"`{key}` is missing", _MISSING_HINTS.get(key) or _meaning(path))
     if isinstance(around, list) or model is None:
-        return Problem(key, f"`{key}` is {quote(around[path[-1]])}; expected a name, or `name: {{argument: value}}`",
-                       _meaning(("env", "wrappers")))  # fmt: skip
-    if name not in model.model_fields:
+        wanted = "a name, or `name: {argument: value}`" if isinstance(around, list) else "a mapping"
+        return Problem(key, f"`{key}` is {quote(around[path[-1]])}; expected {wanted}", _meaning(path[:-1]))
+    if name not in fields(model):
         return unknown_key(path, algorithm)
     hint = _value_hint(path, around[name], choices(model, name)) or _meaning(path)
     return Problem(key, f"`{key}` is {quote(around[name])}; expected {expected(model, name)}", hint)
@@ -119,6 +119,8 @@ def _problem(kind: str, path: KeyPath, data: dict[str, Any], algorithm: str) -> 
 
 def _meaning(path: KeyPath) -> str | None:
     key = dotted(tuple(part for part in path if isinstance(part, str)))
+    if path[:2] == ("eval", "scenarios"):
+        key = dotted((*path[:2], *path[3:]))
     return f"`{key}`: {MEANINGS[key]}" if key in MEANINGS else None
 
 

@@ -294,6 +294,17 @@ def _wrap(made: AnyEnv, wrapper: Wrapper, *, root: Path) -> AnyEnv:
     return _checked(wrapped, label=label, render_mode=None)
 
 
+def changes_only_reward(name: str, *, root: Path) -> bool:
+    """Say whether the wrapper of this name is a gymnasium.RewardWrapper; one that cannot be found is told elsewhere."""
+    if name in wrappers.REWARD_ONLY:
+        return True
+    kind: object = wrappers.find(name)
+    if kind is None and ":" in name:
+        with contextlib.suppress(RlxError):
+            kind = load_object(name, root=root, kind="wrapper")
+    return isinstance(kind, type) and issubclass(kind, gymnasium.RewardWrapper)
+
+
 def _failure(
     error: BaseException, creator: Callable[..., Any], *, label: str, root: Path, kwargs: Mapping[str, Any]
 ) -> RlxError:

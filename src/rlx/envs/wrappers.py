@@ -216,6 +216,8 @@ WRAPPERS: dict[str, Callable[..., AnyEnv]] = {
     "filter": filter_keys,
     "atari": atari,
 }
+REWARD_ONLY = ("clip_reward",)
+"""Functions that wrap in a RewardWrapper; classes show it themselves."""
 REFUSED: dict[str, Callable[..., AnyEnv]] = {
     "normalize_observation": _kept_elsewhere("obs"),
     "normalize_reward": _kept_elsewhere("reward"),

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode in raw reward; `success` where the environment reports it, `terms` the summed reward terms."""
+    """One episode in raw reward; `success` where the environment reports it, `terms` the summed reward terms.
+
+    `has_passed` is told where the episode's scenario says what passes.
+    """
 
     seed: int
     episode_return: float
@@ -28,6 +31,16 @@ class Episode:
     success: bool | None = None
     terms: Mapping[str, float] = field(default_factory=dict)
     is_cut: bool = False
+    terminated: bool = True
+    scenario: str | None = None
+    has_passed: bool | None = None
+
+    def figures(self) -> dict[str, float | bool]:
+        """Return what a pass predicate can name."""
+        known = {"return": self.episode_return, "length": self.length}
+        ending = {"terminated": self.terminated, "truncated": not self.terminated}
+        success = {} if self.success is None else {"success": self.success}
+        return {**self.terms, **known, **ending, **success}
 
     def document(self) -> dict[str, Any]:
         """Return the episode as JSON-able data; what it does not have is left out."""
@@ -36,6 +49,12 @@ class Episode:
             row["success"] = self.success
         if self.terms:
             row["terms"] = dict(self.terms)
+        if not self.terminated:
+            row["truncated"] = True
+        if self.scenario is not None:
+            row["scenario"] = self.scenario
+        if self.has_passed is not None:
+            row["passed"] = self.has_passed
         return {**row, "is_cut": True} if self.is_cut else row
 
 
@@ -79,7 +98,9 @@ class Lane:
         is_cut = not (terminated or truncated) and self.length >= self.horizon
         if not (terminated or truncated or is_cut):
             return False
-        self.played.append(Episode(self.seed, self.total, self.length, _success(info), self.terms, is_cut))
+        self.played.append(
+            Episode(self.seed, self.total, self.length, _success(info), self.terms, is_cut, bool(terminated))
+        )
         return True
 
     def _count(self, reward: float, info: Mapping[str, Any]) -> None:

@@ -136,8 +136,9 @@ def refuse_named_code(checkpoint: Checkpoint) -> None:
     if checkpoint.path.resolve().is_relative_to(own):
         return
     config = checkpoint.config
-    env = config.get("env") or {}
-    named = [env.get("id"), *(wrapper.get("name") for wrapper in env.get("wrappers") or [])]
+    worlds = [config.get("env") or {}, (config.get("eval") or {}).get("env") or {}]
+    named = [env.get("id") for env in worlds]
+    named += [wrapper.get("name") for env in worlds for wrapper in env.get("wrappers") or []]
     named += [(config.get(section) or {}).get(key) for section, key in (("algo", "name"), ("policy", "type"))]
     for name in named:
         if ":" in str(name):

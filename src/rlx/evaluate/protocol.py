@@ -7,7 +7,8 @@ environment (project files by hash, packages by version; see `sources`), never o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,19 +16,21 @@ from typing import TYPE_CHECKING, Any, Literal
 from rlx import files
 
 if TYPE_CHECKING:
-    from rlx.config.schema import Env, Experiment
+    from rlx.config.schema import Env, Experiment, Scenario
 
-Purpose = Literal["parity", "selection", "report"]
+Metric = Literal["return", "success_rate", "pass_rate"]
+Purpose = Literal["parity", "selection", "report", "fresh"]
 
 EPISODE_SEEDS: dict[Purpose, range] = {
     "parity": range(90_000, 100_000),
     "selection": range(100_000, 200_000),
     "report": range(200_000, 300_000),
+    "fresh": range(300_000, 1_000_000),
 }
-"""The reserved episode seeds: what chooses the best checkpoint never also reports it. Training stays out of all."""
+"""The reserved episode seeds: what chooses the best checkpoint never also reports it. Training stays out of all.
 
-REWARD_SCALING = ("clip_reward", "scale_reward")
-"""Wrappers that only help the optimiser: a policy is measured in the reward the environment gives."""
+`fresh` ones are used once a run: every evaluation with `--fresh` takes the next.
+"""
 REPORT_EPISODES = 20
 UNDECLARED_HORIZON = 10_000
 """Where an environment declares no time limit, an episode is cut, and marked as cut, after this many steps."""
@@ -36,34 +39,52 @@ _FINGERPRINT_CHARACTERS = 12
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of measuring. `root` is the project whose files define the environment."""
+    """One way of measuring. `root` is the project whose files define the environment; `first` skips episode seeds."""
 
     env: Env
     episodes: int
     deterministic: bool
     purpose: Purpose
     root: Path
+    metric: Metric = "return"
+    scenarios: Mapping[str, Scenario] = field(default_factory=dict)
+    first: int = 0
 
     @classmethod
-    def of(cls, experiment: Experiment, *, root: Path, purpose: Purpose, episodes: int | None = None) -> Protocol:
-        """Return the protocol an experiment is measured by; `report` always has 20 episodes unless told otherwise."""
-        usual = experiment.eval.episodes if purpose == "selection" else REPORT_EPISODES
+    def of(
+        cls, experiment: Experiment, *, root: Path, purpose: Purpose, episodes: int | None = None, first: int = 0
+    ) -> Protocol:
+        """Return the protocol an experiment is measured by; selection plays scenarios only where they count."""
+        settings = experiment.eval
+        usual = settings.episodes if purpose == "selection" else settings.report_episodes or REPORT_EPISODES
+        metric: Metric = settings.metric or "return"
+        has_scenarios = purpose != "selection" or metric == "pass_rate"
         return cls(
-            env=_in_raw_reward(experiment.env),
+            env=_evaluation_env(experiment, root=root),
             episodes=episodes or usual,
-            deterministic=experiment.eval.deterministic,
+            deterministic=settings.deterministic,
             purpose=purpose,
             root=root,
+            metric=metric,
+            scenarios=settings.scenarios or {} if has_scenarios else {},
+            first=first,
         )
+
+    def scenario_env(self, name: str) -> Env:
+        """Return the evaluation environment with a scenario's arguments on top."""
+        return self.env.model_copy(update={"kwargs": {**self.env.kwargs, **self.scenarios[name].kwargs}})
 
     def episode_seeds(self) -> range:
         """Return the seed of every episode; the same for every policy and every training seed."""
         reserved = EPISODE_SEEDS[self.purpose]
-        if self.episodes > len(reserved):
+        if self.first + self.episodes > len(reserved):
             from rlx.errors import UsageError
 
-            raise UsageError(f"{self.episodes} episodes asked for", hint=f"at most {len(reserved)} are reserved")
-        return reserved[: self.episodes]
+            left = len(reserved) - self.first
+            raise UsageError(
+                f"{self.episodes} {self.purpose} episodes asked for", hint=f"{left} are reserved and unused"
+            )
+        return reserved[self.first : self.first + self.episodes]
 
     def fingerprint(self) -> str:
         """Return the name of this protocol: equal exactly where two evaluations may be compared."""
@@ -89,11 +110,34 @@ class Protocol:
             "deterministic": self.deterministic,
             "purpose": self.purpose,
             "undeclared_horizon": UNDECLARED_HORIZON,
+            **self._beyond_the_return(),
             "files": sources.files,
             "packages": sources.packages,
         }
 
+    def _beyond_the_return(self) -> dict[str, Any]:
+        """Leave out what most protocols do not have, so that their names do not change when there is more to say."""
+        scenarios = {name: one.model_dump(mode="json", by_alias=True) for name, one in self.scenarios.items()}
+        return {
+            **({} if self.metric == "return" else {"metric": self.metric}),
+            **({"scenarios": scenarios} if scenarios else {}),
+        }
 
-def _in_raw_reward(env: Env) -> Env:
-    kept = tuple(wrapper for wrapper in env.wrappers if wrapper.name not in REWARD_SCALING)
-    return env.model_copy(update={"wrappers": kept})
+
+def _evaluation_env(experiment: Experiment, *, root: Path) -> Env:
+    """Return `eval.env` where it says something, else the training environment without what only shapes rewards."""
+    own = experiment.eval.env
+    changes: dict[str, Any] = {
+        "wrappers": tuple(one for one in experiment.env.wrappers if not _only_shapes_reward(one.name, root)),
+    }
+    if own is not None:
+        named = {"id": own.id, "kwargs": own.kwargs, "wrappers": own.wrappers}
+        changes |= {key: value for key, value in named.items() if value is not None}
+    return experiment.env.model_copy(update=changes)
+
+
+def _only_shapes_reward(name: str, root: Path) -> bool:
+    """Say whether a wrapper can change nothing but the reward: a policy is measured in the environment's own."""
+    from rlx.envs.make import changes_only_reward
+
+    return changes_only_reward(name, root=root)

@@ -38,7 +38,7 @@ def stored_episodes(run: Run | None, protocol: Protocol, checkpoint: Path, *, se
     wanted = (fingerprint, seed, checkpoint.name, step)
     for document in run.evaluations():
         if wanted == tuple(document.get(key) for key in ("fingerprint", "seed", "checkpoint", "step")):
-            return [_episode(row) for row in document["episodes"]]
+            return [_episode(row) for row in document["episodes"] if "scenario" not in row]
     return []
 
 
@@ -51,6 +51,5 @@ def play_episodes(policy: Policy, protocol: Protocol) -> list[Episode]:
 
 def _episode(row: Mapping[str, Any]) -> Episode:
     terms = {term: number(value) for term, value in (row.get("terms") or {}).items()}
-    return Episode(
-        row["seed"], number(row["return"]), row["length"], row.get("success"), terms, bool(row.get("is_cut"))
-    )
+    is_cut, terminated = bool(row.get("is_cut")), not row.get("truncated")
+    return Episode(row["seed"], number(row["return"]), row["length"], row.get("success"), terms, is_cut, terminated)

@@ -15,13 +15,14 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlx.config.expression import Expression
 from rlx.envs.make import make_env
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.episode import Episode, Lane
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import gymnasium
 
 MOST_PARALLEL = 10
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,27 @@ class Evaluation:
     fingerprint: str
     episodes: tuple[Episode, ...]
     made: float
+    varied: tuple[Episode, ...] = ()
+    """The episodes of the scenarios."""
 
     @cached_property
     def returns(self) -> NDArray[np.float64]:
         return np.array([episode.episode_return for episode in self.episodes], dtype=np.float64)
+
+    @property
+    def score(self) -> float:
+        """The figure the protocol's metric names."""
+        metric = self.protocol.metric
+        value = {"return": self.mean, "success_rate": self.success_rate, "pass_rate": self.pass_rate}[metric]
+        if value is None:
+            reason = f"{self.protocol.env.id} reports no success, which `eval.metric: {metric}` needs"
+            raise EvidenceInvalid(reason, hint='give `info["is_success"]` with the last step of an episode')
+        return value
+
+    @property
+    def pass_rate(self) -> float | None:
+        known = [episode.has_passed for episode in self.varied if episode.has_passed is not None]
+        return sum(known) / len(known) if known else None
 
     @property
     def mean(self) -> float:
@@ -72,6 +91,20 @@ class Evaluation:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures of this evaluation without its episodes."""
+        return {**self.figures(), **self._beyond_the_return()}
+
+    def _beyond_the_return(self) -> dict[str, Any]:
+        metric = self.protocol.metric
+        names = dict.fromkeys(episode.scenario for episode in self.varied)
+        by_name = {name: tuple(one for one in self.varied if one.scenario == name) for name in names}
+        parts = {name: replace(self, episodes=episodes, varied=episodes) for name, episodes in by_name.items()}
+        return {
+            **({} if metric == "return" else {"metric": metric, "score": self.score}),
+            **({"scenarios": {name: part.figures() for name, part in parts.items()}} if parts else {}),
+        }
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the episodes."""
         return {
             "n": len(self.episodes),
             "mean": self.mean,
@@ -81,6 +114,7 @@ class Evaluation:
             "max": float(self.returns.max()),
             "length_mean": float(np.mean([episode.length for episode in self.episodes])),
             **({} if self.success_rate is None else {"success_rate": self.success_rate}),
+            **({} if self.pass_rate is None else {"pass_rate": self.pass_rate}),
             **({"cut": self.cut} if self.cut else {}),
         }
 
@@ -92,7 +126,7 @@ class Evaluation:
             "time": self.made,
             **self.summary(),
             "protocol": self.protocol.content,
-            "episodes": [episode.document() for episode in self.episodes],
+            "episodes": [episode.document() for episode in (*self.episodes, *self.varied)],
         }
 
 
@@ -102,20 +136,56 @@ def _figure(statistic: Callable[[NDArray[np.float64]], Any], returns: NDArray[np
 
 
 class Evaluator:
-    """Evaluates policies under one protocol; keeps its environments between calls."""
+    """Evaluates policies under one protocol; keeps its environments between calls.
 
-    def __init__(self, protocol: Protocol, *, most_parallel: int = MOST_PARALLEL) -> None:
+    `progress` is told, after every episode, how many have been played of how many.
+    """
+
+    def __init__(
+        self, protocol: Protocol, *, most_parallel: int = MOST_PARALLEL, progress: Progress | None = None
+    ) -> None:
         self.protocol = protocol
         self._most_parallel = most_parallel
-        self._lanes: list[Lane] = []
+        self._progress = progress
+        self._lanes: dict[str | None, list[Lane]] = {}
 
     def evaluate(self, policy: Policy) -> Evaluation:
         """Play every episode of the protocol; the process's random generators are left as they were."""
         with own_randomness(self.protocol.episode_seeds().start):
-            lanes = self._open()
-            episodes = sorted(_play(lanes, policy, self.protocol), key=lambda episode: episode.seed)
+            episodes = self._played(policy, None, done=0)
             fingerprint = self.protocol.fingerprint()
-        return Evaluation(self.protocol, fingerprint, tuple(episodes), made=time.time())
+        varied: list[Episode] = []
+        for name in self.protocol.scenarios:
+            with own_randomness(self.protocol.episode_seeds().start):
+                varied += self._played(policy, name, done=len(episodes) + len(varied))
+        return Evaluation(self.protocol, fingerprint, tuple(episodes), made=time.time(), varied=tuple(varied))
+
+    def _played(self, policy: Policy, scenario: str | None, *, done: int) -> list[Episode]:
+        lanes, total = self._open(scenario), self.protocol.episodes * (1 + len(self.protocol.scenarios))
+        count = 0
+
+        def tell(finished: int) -> None:
+            nonlocal count
+            count += finished
+            if self._progress is not None:
+                self._progress(done + count, total)
+
+        episodes = sorted(_play(lanes, policy, self.protocol, tell), key=lambda episode: episode.seed)
+        return episodes if scenario is None else [self._judged(episode, scenario) for episode in episodes]
+
+    def _judged(self, episode: Episode, scenario: str) -> Episode:
+        predicate = self.protocol.scenarios[scenario].passes
+        if predicate is None:
+            return replace(episode, scenario=scenario)
+        figures = episode.figures()
+        try:
+            return replace(episode, scenario=scenario, has_passed=Expression(predicate).holds(figures))
+        except KeyError as error:
+            key = f"eval.scenarios.{scenario}.pass"
+            raise EvidenceInvalid(
+                f"`{key}` names {error}, which an episode of {self.protocol.env.id} does not have",
+                hint=f"it has: {', '.join(figures)}",
+            ) from None
 
     def evaluate_random(self) -> Evaluation:
         """Evaluate the random policy: what no training at all scores."""
@@ -145,9 +215,10 @@ class Evaluator:
 
     def close(self) -> None:
         """Close the environments."""
-        for lane in self._lanes:
-            lane.env.close()
-        self._lanes = []
+        for lanes in self._lanes.values():
+            for lane in lanes:
+                lane.env.close()
+        self._lanes = {}
 
     def __enter__(self) -> Evaluator:
         return self
@@ -155,16 +226,18 @@ class Evaluator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> list[Lane]:
+    def _open(self, scenario: str | None = None) -> list[Lane]:
         count = min(self.protocol.episodes, self._most_parallel)
         seeds = self.protocol.episode_seeds()
-        while len(self._lanes) < count:
-            env = make_env(self.protocol.env, root=self.protocol.root)
-            self._lanes.append(Lane(env, seeds[len(self._lanes) :: count], protocol=self.protocol))
-        return self._lanes
+        lanes = self._lanes.setdefault(scenario, [])
+        wanted = self.protocol.env if scenario is None else self.protocol.scenario_env(scenario)
+        while len(lanes) < count:
+            env = make_env(wanted, root=self.protocol.root)
+            lanes.append(Lane(env, seeds[len(lanes) :: count], protocol=self.protocol))
+        return lanes
 
 
-def _play(lanes: list[Lane], policy: Policy, protocol: Protocol) -> list[Episode]:
+def _play(lanes: list[Lane], policy: Policy, protocol: Protocol, tell: Callable[[int], None]) -> list[Episode]:
     env = lanes[0].env
     gather, rows = batcher(env.observation_space, len(lanes)), splitter(env.action_space, len(lanes))
     for lane in lanes:
@@ -178,6 +251,7 @@ def _play(lanes: list[Lane], policy: Policy, protocol: Protocol) -> list[Episode
         actions = rows(policy.predict(observations, deterministic=protocol.deterministic, masks=masks))
         finished = [index for index, lane in playing.items() if _ends(lane, actions[index])]
         if finished:
+            tell(len(finished))
             policy.reset(np.isin(np.arange(len(lanes)), finished))
             playing = {index: lane for index, lane in playing.items() if lane.is_active}
     return [episode for lane in lanes for episode in lane.played]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
 
 RANDOM = "random"
-FIGURES = ("n", "mean", "std", "median", "min", "max", "length_mean", "success_rate", "cut")
+NOT_FIGURES = (
+    "schema", "fingerprint", "purpose", "time", "protocol", "episodes", "seed", "step", "checkpoint", "identity",
+)  # fmt: skip
 
 
 def yardsticks(evaluator: Evaluator, run: Path | None, *, seed: int | None) -> dict[str, Any]:
@@ -38,10 +40,27 @@ def _kept(evaluator: Evaluator, run: Path, name: str, measure: Callable[[], Eval
     """Return the figures stored under this protocol and name; measured and stored where there are none."""
     path = run / "eval" / evaluator.protocol.fingerprint() / f"{name}.json"
     try:
-        document = files.read_json(path)
-    except FileNotFoundError:
+        return figures_of(files.read_json(path))
+    except OSError:
         evaluation = measure()
-        store.save_evaluation(run, evaluation.fingerprint, name, evaluation.document())
+        keep(run, evaluation.fingerprint, name, evaluation.document())
         return evaluation.summary()
-    figures = {key: document[key] for key in FIGURES if key in document}
-    return {key: files.number(value) if isinstance(value, str) else value for key, value in figures.items()}
+
+
+def figures_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of a stored evaluation, as `Evaluation.summary` gave them."""
+    return {key: _figure(value) for key, value in document.items() if key not in NOT_FIGURES}
+
+
+def _figure(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _figure(item) for key, item in value.items()}
+    return files.number(value) if isinstance(value, str) and files.is_number(value) else value
+
+
+def keep(run: Path, fingerprint: str, name: str, document: dict[str, Any]) -> Path | None:
+    """Store an evaluation in its run; None where the folder cannot be written to."""
+    try:
+        return store.save_evaluation(run, fingerprint, name, document)
+    except OSError:
+        return None

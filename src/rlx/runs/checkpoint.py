@@ -95,6 +95,12 @@ class Checkpoint(Bundle):
     config: dict[str, Any]
     skipped: tuple[str, ...] = field(default=())  # newer ones that `newest` could not use, and why
 
+    @property
+    def identity(self) -> str:
+        """The hash of what decides how the policy acts: its weights and its state."""
+        members = self.manifest["files"]
+        return files.sha256("".join(members[name]["sha256"] for name in (POLICY, STATE, STATE_ARRAYS)).encode())
+
 
 def write(folder: Path, bundle: Bundle, *, name: str, config: dict[str, Any]) -> Path:
     """Save a bundle as `folder`/`name`; until this returns, a reader finds the old one."""

@@ -21,23 +21,31 @@ class Reference:
 
     def checkpoints(self, *, default: str, seed: int | None = None) -> dict[int | None, Path]:
         """Return the checkpoint of every seed meant; the only key is None for a folder outside any run."""
+        found, absent = self.present(default=default, seed=seed)
+        if absent:
+            raise absent[0]
+        return found
+
+    def present(self, *, default: str, seed: int | None = None) -> tuple[dict[int | None, Path], list[NotFound]]:
+        """Return the checkpoints of the seeds that have it, and an error for each that has not; raises without any."""
         if self.run is None or self.path is not None:
             if seed is not None and seed != self.seed:
                 raise UsageError(f"--seed {seed} does not go with a checkpoint's path", hint="name the run instead")
-            return {self.seed: self.path or Path()}
+            return {self.seed: self.path or Path()}, []
         name = self.checkpoint or default
         seeds = self.run.seeds if seed is None else (self.run.seed(seed),)
         if not seeds:
             raise NotFound(f"{self.run.name} has no seeds yet")
-        return {one.number: self._checkpoint(one.checkpoints, name, one.number) for one in seeds}
+        known = {one.number: checkpoints.names(one.checkpoints) for one in seeds}
+        absent = [self._absent(name, number, names) for number, names in known.items() if name not in names]
+        if len(absent) == len(seeds):
+            raise absent[0]
+        return {one.number: one.checkpoints / name for one in seeds if name in known[one.number]}, absent
 
-    def _checkpoint(self, folder: Path, name: str, seed: int) -> Path:
-        known = checkpoints.names(folder)
-        if name not in known:
-            assert self.run is not None
-            hint = f"it has: {', '.join(known)}" if known else f"it has none yet: rlx info {self.run.name}"
-            raise NotFound(f"seed {seed} of {self.run.name} has no checkpoint `{name}`", hint=hint)
-        return folder / name
+    def _absent(self, name: str, seed: int, known: list[str]) -> NotFound:
+        assert self.run is not None
+        hint = f"it has: {', '.join(known)}" if known else f"it has none yet: rlx info {self.run.name}"
+        return NotFound(f"seed {seed} of {self.run.name} has no checkpoint `{name}`", hint=hint)
 
 
 def resolve(text: str, root: Path) -> Reference:

@@ -196,5 +196,6 @@ def _report_scores(folder: Path, names: Sequence[str]) -> dict[int, float]:
         for name in names:
             seed, _, of = name.removeprefix("seed_").removesuffix(".json").partition("_")
             if of == checkpoint and seed.isdigit():
-                scores[int(seed)] = files.number(files.read_json(folder / name)["mean"])
+                document = files.read_json(folder / name)
+                scores[int(seed)] = files.number(document.get("score", document["mean"]))
     return scores

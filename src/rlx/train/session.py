@@ -142,10 +142,10 @@ class Session:
             protocol = Protocol.of(self.experiment, purpose="selection", root=self.root)
             self._evaluator = Evaluator(protocol)
         evaluation = self._evaluator.evaluate(policy)
-        is_best = evaluation.mean > self._best
-        self._best = max(self._best, evaluation.mean)
+        is_best = evaluation.score > self._best
+        self._best = max(self._best, evaluation.score)
         self._keep(evaluation, name=f"seed_{self.seed}_step_{self.step}")
-        self.live.event("evaluated", step=self.step, mean=evaluation.mean, is_best=is_best)
+        self.live.event("evaluated", step=self.step, mean=evaluation.score, is_best=is_best)
         self._sinks.log(self.step, {"eval/return_mean": evaluation.mean})
         return is_best
 
@@ -157,7 +157,9 @@ class Session:
         with Evaluator(self._report_protocol) as evaluator:
             evaluation = evaluator.evaluate(policy)
             beside = yardsticks(evaluator, self.live.folder.parent, seed=self.seed)
-        self._keep(evaluation, name=f"seed_{self.seed}_latest", beside=beside)
+        identity = checkpoints.read(self.folder / "latest", with_replay=False).identity
+        named = {"checkpoint": "latest", "identity": identity}
+        self._keep(evaluation, name=f"seed_{self.seed}_latest", beside={**beside, **named})
 
     @cached_property
     def _report_protocol(self) -> Protocol:

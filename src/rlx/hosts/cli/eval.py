@@ -1,28 +1,40 @@
-"""Evaluate checkpoints on the episodes reserved for reports, and show the random policy's score beside them.
+"""Evaluate checkpoints on the episodes reserved for reports, beside the random and the untrained policy.
 
-A run's evaluations are kept in it; a checkpoint outside any run is evaluated and printed.
+A run's evaluations are kept in it, and what is kept is not measured again; a checkpoint outside any run is measured and
+printed. `--fresh N` takes episodes that no evaluation of the run has used, and shows what was claimed before.
+`--protocol FILE` is a config of which `env` and `eval` count: a project's own file, or a run's config_snapshot.yaml.
 
 Example: rlx eval cartpole_ppo_001
-         rlx eval cartpole_ppo_001:best --episodes 100 --seed 3
+         rlx eval cartpole_ppo_001:best --fresh 100
          rlx eval candidate_002 --like baseline_001
+         rlx eval candidate_002 --protocol protocol.yaml --episodes 50
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from rlx.errors import UsageError
-from rlx.hosts.cli.output import say, table
+from rlx.errors import NotFound, UsageError
+from rlx.hosts.cli.output import has_colour, say, table
 from rlx.runs import project
+
+QUIET_SECONDS, LINE_SECONDS, REDRAW_SECONDS = 2.0, 10.0, 0.2
+COLUMNS = {"success_rate": "success", "pass_rate": "passed", "untrained": "untrained", "claimed": "claimed"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("reference", metavar="RUN[:CHECKPOINT]|PATH", help="a run (latest), RUN:best, or a folder")
     parser.add_argument("--episodes", type=int, metavar="N", help="episodes a seed (20)")
+    parser.add_argument("--fresh", type=int, metavar="N", help="N episodes never used before, and what was claimed")
     parser.add_argument("--seed", type=int, metavar="K", help="only this training seed (all)")
     parser.add_argument("--like", metavar="RUN", help="use this run's evaluation protocol")
+    parser.add_argument("--protocol", type=Path, metavar="FILE", help="use the `env` and `eval` of this config")
+    parser.add_argument("--again", action="store_true", help="measure also what is kept already")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -30,36 +42,82 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.runs.reference import resolve
     from rlx.runs.run import find
 
-    if args.episodes is not None and args.episodes < 1:
-        raise UsageError(f"--episodes {args.episodes}: at least one episode")
+    _refuse_contradictions(args)
     root = project.root()
     reference = resolve(args.reference, root)
     like = find(args.like, root=root) if args.like else None
-    protocol = protocol_for(reference, root=root, episodes=args.episodes, like=like)
-    rows, random, fingerprint = [], None, None
-    for one in measure(reference, protocol, seed=args.seed):
-        random, fingerprint = one.yardsticks["random"], one.evaluation.fingerprint
+    protocol = protocol_for(
+        reference, root=root, episodes=args.fresh or args.episodes, like=like, file=args.protocol,
+        is_fresh=args.fresh is not None,
+    )  # fmt: skip
+    _, absent = reference.present(default="latest", seed=args.seed)
+    for missing in absent:
+        say(f"{missing.message} ({missing.hint})")
+    rows = []
+    for one in measure(reference, protocol, seed=args.seed, is_again=args.again, progress=_Ticker()):
         rows.append({**one.summary(), "file": str(one.file.relative_to(root)) if one.file else None})
         if one.seed is not None:
-            say(f"seed {one.seed}: {one.evaluation.mean:.4g}")
-    name = reference.run.name if reference.run else None
-    return {"run": name, "env": protocol.env.id, "fingerprint": fingerprint, "seeds": rows, "random": random}
+            say(f"seed {one.seed}: {one.figures['mean']:.4g}" + (" (stored)" if one.is_stored else ""))
+    return {
+        "run": reference.run.name if reference.run else None,
+        "env": protocol.env.id,
+        "fingerprint": protocol.fingerprint(),
+        "purpose": protocol.purpose,
+        "metric": protocol.metric,
+        "seeds": rows,
+        "random": rows[0]["random"],
+        "missing": [missing.message for missing in absent],
+        "exit_code": NotFound.exit_code if absent else 0,
+    }
+
+
+def _refuse_contradictions(args: argparse.Namespace) -> None:
+    for name, count in (("--episodes", args.episodes), ("--fresh", args.fresh)):
+        if count is not None and count < 1:
+            raise UsageError(f"{name} {count}: at least one episode")
+    if args.fresh and args.episodes:
+        raise UsageError("--fresh N says how many episodes there are", hint=f"leave --episodes {args.episodes} out")
+    if args.like and args.protocol:
+        raise UsageError("--like and --protocol both say how to measure", hint="leave one of them out")
+
+
+class _Ticker:
+    """Says how far an evaluation is, once it takes longer than a moment: in place on a terminal, else now and then."""
+
+    def __init__(self) -> None:
+        self._is_screen = has_colour(sys.stderr)
+        self._seen = sys.maxsize
+        self._started = self._next = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done <= self._seen:
+            self._started, self._next = now, now + QUIET_SECONDS
+        self._seen = done
+        if now < self._next or done == total:
+            return
+        left = (now - self._started) * (total - done) / done
+        line = f"{done} of {total} episodes, {left:.0f} s left"
+        if self._is_screen:
+            sys.stderr.write(f"\x1b[2K{line}\r")
+            sys.stderr.flush()
+        else:
+            say(line)
+        self._next = now + (REDRAW_SECONDS if self._is_screen else LINE_SECONDS)
 
 
 def render(data: dict[str, Any]) -> str:
-    columns = {"success_rate": "success", "untrained": "untrained"}
-    known = [key for key in columns if any(key in row for row in data["seeds"])]
-    header = ["seed", "checkpoint", "step", "n", "mean", "std", "min", "max", *(columns[key] for key in known)]
+    known = [key for key in COLUMNS if any(key in row for row in data["seeds"])]
+    header = ["seed", "checkpoint", "step", "n", "mean", "std", "min", "max", *(COLUMNS[key] for key in known)]
     rows = [_cells(str(row["seed"]) if row["seed"] is not None else "–", row, known) for row in data["seeds"]]
     rows.append(_cells("random policy", {"checkpoint": "–", **data["random"]}, known))
-    lines = [table(header, rows, right=range(2, len(header)))]
-    lines += [f"note: {note}" for note in dict.fromkeys(row["note"] for row in data["seeds"] if "note" in row)]
-    cut = sum(row.get("cut", 0) for row in data["seeds"])
-    if cut:
-        lines.append(f"note: {cut} episodes did not end and were cut: add a time_limit wrapper to say how long one is")
-    lines.append(f"protocol: {data['fingerprint']} ({data['env']}, report episodes)")
+    lines = [table(header, rows, right=range(2, len(header))), *_scenarios(data["seeds"]), *_notes(data)]
+    lines.append(f"protocol: {data['fingerprint']} ({data['env']}, {data['purpose']} episodes, {data['metric']})")
     if data["run"]:
-        lines += [f"kept: runs/{data['run']}/eval/{data['fingerprint']}/", f"next: rlx video {data['run']}:best"]
+        is_kept = all(row["file"] for row in data["seeds"])
+        place = f"runs/{data['run']}/eval/{data['fingerprint']}/"
+        lines.append(f"kept: {place}" if is_kept else f"not kept: {place} cannot be written to")
+        lines.append(f"next: rlx video {data['run']}:best")
     return "\n".join(lines)
 
 
@@ -72,4 +130,31 @@ def _cells(name: str, row: dict[str, Any], known: Sequence[str]) -> list[str]:
 def _cell(row: dict[str, Any], key: str) -> str:
     if key not in row:
         return "–"
-    return f"{row[key]:.0%}" if key == "success_rate" else f"{row[key]['mean']:.4g}"
+    if key in ("success_rate", "pass_rate"):
+        return f"{row[key]:.0%}"
+    return f"{row[key]['score']:.4g}" if key == "claimed" else f"{row[key]['mean']:.4g}"
+
+
+def _scenarios(seeds: Sequence[dict[str, Any]]) -> list[str]:
+    """Lay out every scenario's figures, seed by seed."""
+    rows = [
+        [str(row["seed"]), name, str(part["n"]), f"{part['mean']:.4g}", _cell(part, "pass_rate")]
+        for row in seeds
+        for name, part in row.get("scenarios", {}).items()
+    ]
+    return ["", table(["seed", "scenario", "n", "mean", "passed"], rows, right=(2, 3, 4)), ""] if rows else []
+
+
+def _notes(data: dict[str, Any]) -> list[str]:
+    seeds = data["seeds"]
+    notes = list(dict.fromkeys(row["note"] for row in seeds if "note" in row))
+    cut = sum(row.get("cut", 0) for row in seeds)
+    if cut:
+        notes.append(f"{cut} episodes did not end and were cut: add a time_limit wrapper to say how long one is")
+    told = [row for row in seeds if "claimed" in row]
+    if told:
+        claimed = sum(row["claimed"]["score"] for row in told) / len(told)
+        fresh = sum(row.get("score", row["mean"]) for row in told) / len(told)
+        by = " and ".join(sorted({row["claimed"]["purpose"] for row in told}))
+        notes.append(f"claimed {claimed:.4g} ({by}), fresh {fresh:.4g}: {fresh - claimed:+.4g} over {len(told)} seeds")
+    return [f"note: {note}" for note in [*data["missing"], *notes]]

@@ -1,0 +1,99 @@
+"""Pass predicates such as `return > 200 and length < 100`: parsed, checked and worked out; nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+LONGEST = 200  # characters: enough for a predicate, too short to nest deeply
+FIGURES = ("return", "length", "success", "terminated", "truncated")
+"""What every episode has; the reward terms of the environment are further names."""
+
+_OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_FORMS = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Name, ast.Load, ast.Constant,
+    *_OPERATIONS,
+)  # fmt: skip
+_RETURN = "return_"  # `return` is a word of Python's own
+
+
+class Expression:
+    """A predicate over the figures of one episode; `ValueError` says what cannot be read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = _parsed(text)
+        if not self.names:
+            raise ValueError(f"names none of {', '.join(FIGURES)} and no reward term")
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The figures it needs."""
+        return frozenset(_figure(node.id) for node in ast.walk(self.tree) if isinstance(node, ast.Name))
+
+    def holds(self, figures: Mapping[str, float | bool]) -> bool:
+        """Say whether the predicate holds; `KeyError` names a figure that the episode does not have."""
+        return bool(_value(self.tree.body, figures))
+
+
+def _parsed(text: str) -> ast.Expression:
+    if len(text) > LONGEST:
+        raise ValueError(f"is longer than {LONGEST} characters")
+    try:
+        tree = ast.parse(re.sub(r"\breturn\b", _RETURN, text.strip()), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError("is not an expression") from None
+    for node in ast.walk(tree):
+        is_number = not isinstance(node, ast.Constant) or type(node.value) in (int, float, bool)
+        if not isinstance(node, _FORMS) or not is_number:
+            raise ValueError("has more than names, numbers, comparisons, + - * /, and, or, not")
+    return tree
+
+
+def _figure(name: str) -> str:
+    return "return" if name == _RETURN else name
+
+
+def _value(node: ast.expr, figures: Mapping[str, float | bool]) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return figures[_figure(node.id)]
+    if isinstance(node, ast.BoolOp):
+        parts = (bool(_value(part, figures)) for part in node.values)
+        return all(parts) if isinstance(node.op, ast.And) else any(parts)
+    if isinstance(node, ast.UnaryOp):
+        return _OPERATIONS[type(node.op)](_value(node.operand, figures))
+    if isinstance(node, ast.BinOp):
+        return _worked_out(node, figures)
+    assert isinstance(node, ast.Compare)
+    values = [_value(part, figures) for part in (node.left, *node.comparators)]
+    return all(
+        _OPERATIONS[type(how)](one, other) for how, one, other in zip(node.ops, values, values[1:], strict=False)
+    )
+
+
+def _worked_out(node: ast.BinOp, figures: Mapping[str, float | bool]) -> Any:
+    try:
+        return _OPERATIONS[type(node.op)](_value(node.left, figures), _value(node.right, figures))
+    except (ZeroDivisionError, OverflowError):
+        return math.nan

@@ -1,0 +1,76 @@
+"""Pass predicates: what they say, and that nothing else is read or executed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlx.config.expression import Expression
+
+FIGURES: dict[str, Any] = {"return": 250.0, "length": 80, "terminated": True, "truncated": False, "energy": -2.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("return > 200", True),
+        ("return > 200 and length < 50", False),
+        ("return > 200 and length < 50 or terminated", True),
+        ("not truncated", True),
+        ("100 < return <= 250", True),
+        ("return / length >= 3", True),
+        ("-energy * 2 == 5", True),
+        ("energy + 2.5 != 0", False),
+        ("length / (energy + 2.5) > 0", False),
+        ("  terminated  ", True),
+    ],
+)
+def test_a_predicate_is_worked_out(text: str, holds: bool) -> None:
+    assert Expression(text).holds(FIGURES) is holds
+
+
+def test_the_figures_it_needs_are_known() -> None:
+    assert Expression("return > energy and not truncated").names == {"return", "energy", "truncated"}
+
+
+def test_a_figure_that_is_not_there_is_named() -> None:
+    with pytest.raises(KeyError, match="success"):
+        Expression("success").holds(FIGURES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "open('/etc/passwd')",
+        "return.real > 1",
+        "(lambda: 1)()",
+        "[x for x in (1, 2)]",
+        "return ** 9 ** 9",
+        "return % 2 == 0",
+        "return if length else 1",
+        "'a' < length",
+        "length := 3",
+        "length[0]",
+    ],
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="has more than names|is not an expression"):
+        Expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is not an expression"),
+        ("return >", "is not an expression"),
+        ("return > 1; length", "is not an expression"),
+        ("return > 1 #" + "x" * 200, "longer than 200"),
+        ("1 < 2", "names none of return"),
+        ("(" * 150 + "length" + ")" * 40, "is not an expression"),
+    ],
+)
+def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Expression(text)
