@@ -17,7 +17,7 @@ def json_schema() -> dict[str, Any]:
         _describe(definitions.get(model.__name__, document), prefix)
     either = {"anyOf": [{"type": "string"}, {"type": "object"}]}
     definitions["Env"]["properties"]["wrappers"]["items"] = either
-    definitions["EvalEnv"]["properties"]["wrappers"] = {"type": "array", "items": either}
+    definitions["EvalEnv"]["properties"]["wrappers"]["anyOf"][0]["items"] = either
     properties = document["properties"]
     properties["algo"] = _algo()
     properties["extends"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}

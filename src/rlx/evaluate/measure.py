@@ -124,7 +124,7 @@ def _stored(path: Path, checkpoint: Checkpoint, seed: int | None) -> Measurement
     """Return what is kept of this checkpoint; None where there is nothing, or of other weights."""
     try:
         document = files.read_json(path)
-    except (FileNotFoundError, FileDamaged):
+    except (OSError, FileDamaged):
         return None
     if (document.get("step"), document.get("identity")) != (checkpoint.step, checkpoint.identity):
         return None

@@ -81,9 +81,7 @@ class Protocol:
             from rlx.errors import UsageError
 
             left = len(reserved) - self.first
-            raise UsageError(
-                f"{self.episodes} {self.purpose} episodes asked for", hint=f"{left} are reserved and unused"
-            )
+            raise UsageError(f"{self.episodes} episodes asked for", hint=f"{left} are reserved and unused")
         return reserved[self.first : self.first + self.episodes]
 
     def fingerprint(self) -> str:

@@ -56,9 +56,96 @@ def test_a_loose_checkpoint_is_printed_and_not_kept(root: Path, capsys: pytest.C
     assert not (root / "runs/cartpole_001/eval").exists()
 
 
+def test_what_is_kept_is_said_and_measured_anew_when_asked(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["eval", "cartpole_001", "--episodes", "2"]
+    assert call(argv) == 0
+    first = capsys.readouterr()
+    assert call(argv) == 0
+    stored = capsys.readouterr()
+    assert stored.out == first.out
+    assert "seed 0: 500 (stored)" in stored.err
+    assert call([*argv, "--again"]) == 0
+    assert "stored" not in capsys.readouterr().err
+
+
+def test_fresh_episodes_show_what_was_claimed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["eval", "cartpole_001"]) == 0
+    capsys.readouterr()
+    assert call(["eval", "cartpole_001", "--fresh", "3"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split()[-1] == "claimed"
+    assert "note: claimed " in out
+    assert "fresh episodes, return)" in out
+    assert call(["eval", "cartpole_001", "--fresh", "2", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["seeds"][0]["claimed"] == {"score": 500.0, "purpose": "report"}
+    assert data["purpose"] == "fresh"
+
+
+def test_seeds_without_the_checkpoint_are_named_and_the_others_measured(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(root / "runs/cartpole_001/seed_1/checkpoints/best")
+    assert call(["eval", "cartpole_001:best", "--episodes", "2", "--json"]) == 3
+    data = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in data["seeds"]] == [0]
+    assert data["missing"] == ["seed 1 of cartpole_001 has no checkpoint `best`"]
+
+
+def test_a_run_that_cannot_be_written_to_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "runs/cartpole_001/eval").write_text("in the way")
+    assert call(["eval", "cartpole_001", "--episodes", "2"]) == 0
+    assert "not kept: runs/cartpole_001/eval/" in capsys.readouterr().out
+
+
+def test_scenarios_are_shown_with_their_pass_rate(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "protocol.yaml").write_text(
+        "env: {id: CartPole-v1}\n"
+        "eval:\n"
+        "  metric: pass_rate\n"
+        "  scenarios:\n"
+        "    short: {kwargs: {max_episode_steps: 50}, pass: truncated}\n"
+        "    odd: {kwargs: {sutton_barto_reward: true}}\n"
+    )
+    argv = ["eval", "cartpole_001", "--protocol", str(root / "protocol.yaml"), "--episodes", "3"]
+    assert call(argv) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["0", "short", "3", "50", "100%"] in lines
+    assert ["0", "odd", "3", "0", "–"] in lines
+    assert call([*argv, "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["seeds"][0]
+    assert (row["score"], row["pass_rate"], row["scenarios"]["short"]["mean"], row["stored"]) == (1.0, 1.0, 50.0, True)
+
+
+def test_runs_whose_environment_was_edited_compare_after_the_printed_commands(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = "import gymnasium\ndef make(**kwargs):\n    return gymnasium.make('CartPole-v1', **kwargs)\n"
+    (root / "world.py").write_text(world)
+    for name, weights in (("old", POOR), ("new", GOOD)):
+        make_run(root, name, {0: weights}, env={"id": "world.py:make"}, policy={"hidden_sizes": [len(name)]})
+        assert call(["eval", f"{name}_001"]) == 0
+        (root / "world.py").write_text(world + f"# edited after {name}\n")
+    capsys.readouterr()
+    assert call(["compare", "old_001", "new_001", "--json"]) == 6
+    (candidate,) = json.loads(capsys.readouterr().out)["candidates"]
+    assert "different protocols (files.world.py" in candidate["reason"]
+    for command in candidate["commands"]:
+        assert call(command.split()[1:]) == 0
+    capsys.readouterr()
+    call(["compare", "old_001", "new_001", "--json"])
+    data = json.loads(capsys.readouterr().out)
+    assert "protocol" not in data["candidates"][0]["reason"]
+    assert [run["mean"] for run in data["runs"]][1] == 500.0
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "words"),
     [
+        (["eval", "cartpole_001", "--fresh", "0"], 2, "at least one episode"),
+        (["eval", "cartpole_001", "--fresh", "3", "--episodes", "4"], 2, "leave --episodes 4 out"),
+        (["eval", "cartpole_001", "--like", "cartpole_001", "--protocol", "x.yaml"], 2, "leave one of them out"),
+        (["eval", "cartpole_001", "--protocol", "x.yaml"], 3, "x.yaml"),
         (["eval", "cartpole_009"], 3, "did you mean `cartpole_001`?"),
         (["eval", "cartpole_001:step_7"], 3, "it has: best, latest"),
         (["eval", "cartpole_001", "--episodes", "0"], 2, "at least one episode"),
@@ -187,6 +274,8 @@ def test_frames_in_another_order_than_in_training_are_refused(project: Project) 
     file = project.write("frames.py", FRAMES)
     project.rlx("train", project.config(env={"wrappers": ["frames.py:Frames"]}, algo=PPO))
     project.rlx("eval", "tiny_001", "--episodes", "2")
+    bare = project.config("bare", env={"wrappers": ["frames.py:Frames"]}, algo=PPO, eval={"env": {"wrappers": []}})
+    assert "(4,), in training they were float32 (3, 4)" in project.rlx("train", bare, code=5).stderr
     file.write_text(FRAMES.replace("IS_FLIPPED = False", "IS_FLIPPED = True"))
     by_code = project.rlx("eval", "tiny_001", "--episodes", "2", code=6)
     assert "CartPole-v1: observations come in another order than in training" in by_code.stderr
