@@ -56,7 +56,7 @@ def test_a_figure_that_is_not_there_is_named() -> None:
     ],
 )
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="has more than names|is not an expression"):
+    with pytest.raises(ValueError, match=r"has more than names|is not an expression"):
         Expression(text)
 
 
