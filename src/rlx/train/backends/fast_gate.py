@@ -12,7 +12,7 @@ from gymnasium import Space
 from rlx.config.schema import Experiment
 
 PASSED: dict[str, tuple[str, ...]] = {
-    "Discrete": ("CartPole-v1",),
+    "Discrete": ("CartPole-v1", "Acrobot-v1"),
     "Box": (),
 }
 
