@@ -63,7 +63,7 @@ class Lane:
 
     def __init__(self, env: gymnasium.Env[Any, Any], seeds: Sequence[int], *, protocol: Protocol) -> None:
         self.env, self.seeds = env, seeds
-        self.name, self.root = protocol.env.id, protocol.root
+        self.name, self._protocol = protocol.env.id, protocol
         self.horizon = horizon(env) or UNDECLARED_HORIZON
         self.mask_of = env.get_wrapper_attr("action_masks") if env.has_wrapper_attr("action_masks") else None
         self.rewind()
@@ -99,7 +99,7 @@ class Lane:
         if not (terminated or truncated or is_cut):
             return False
         self.played.append(
-            Episode(self.seed, self.total, self.length, _success(info), self.terms, is_cut, bool(terminated))
+            Episode(self.seed, self.total, self.length, success_of(info), self.terms, is_cut, bool(terminated))
         )
         return True
 
@@ -125,17 +125,20 @@ class Lane:
             raise self._failure(error, f"render after step {self.length}") from error
 
     def _failure(self, error: Exception, moment: str) -> RlxError:
-        if isinstance(error, RlxError):
-            return error
-        place = where(error, root=self.root)
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        raised = f"{self.name} raised {what}" + (f" ({place})" if place else "")
-        return JobFailed(
-            f"{raised} at {moment} of the episode with seed {self.seed}",
-            hint="the error is the environment's: fix it there, then evaluate again",
-        )
+        return env_failure(error, self._protocol, f"{moment} of the episode with seed {self.seed}")
 
 
-def _success(info: Mapping[str, Any]) -> bool | None:
+def env_failure(error: Exception, protocol: Protocol, moment: str) -> RlxError:
+    """Say what an environment raised, where in the project, and when."""
+    if isinstance(error, RlxError):
+        return error
+    place = where(error, root=protocol.root)
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    raised = f"{protocol.env.id} raised {what}" + (f" ({place})" if place else "")
+    return JobFailed(f"{raised} at {moment}", hint="the error is the environment's: fix it there, then evaluate again")
+
+
+def success_of(info: Mapping[str, Any]) -> bool | None:
+    """Return whether an episode succeeded, where its last info tells."""
     value = info.get("is_success", info.get("success"))
     return None if value is None else bool(value)

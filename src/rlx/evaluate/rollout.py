@@ -24,7 +24,10 @@ from numpy.typing import NDArray
 
 from rlx.config.expression import Expression
 from rlx.envs.make import make_env
+from rlx.envs.vector import is_batched, make_vector
+from rlx.envs.worlds import AnyVector
 from rlx.errors import EvidenceInvalid
+from rlx.evaluate import worlds
 from rlx.evaluate.episode import Episode, Lane
 from rlx.evaluate.policy import Policy, RandomPolicy, batcher, splitter, stack
 from rlx.evaluate.protocol import Protocol
@@ -148,6 +151,7 @@ class Evaluator:
         self._most_parallel = most_parallel
         self._progress = progress
         self._lanes: dict[str | None, list[Lane]] = {}
+        self._batches: dict[str | None, AnyVector] = {}
 
     def evaluate(self, policy: Policy) -> Evaluation:
         """Play every episode of the protocol; the process's random generators are left as they were."""
@@ -161,7 +165,7 @@ class Evaluator:
         return Evaluation(self.protocol, fingerprint, tuple(episodes), made=time.time(), varied=tuple(varied))
 
     def _played(self, policy: Policy, scenario: str | None, *, done: int) -> list[Episode]:
-        lanes, total = self._open(scenario), self.protocol.episodes * (1 + len(self.protocol.scenarios))
+        total = self.protocol.episodes * (1 + len(self.protocol.scenarios))
         count = 0
 
         def tell(finished: int) -> None:
@@ -170,7 +174,11 @@ class Evaluator:
             if self._progress is not None:
                 self._progress(done + count, total)
 
-        episodes = sorted(_play(lanes, policy, self.protocol, tell), key=lambda episode: episode.seed)
+        if self._is_batched:
+            episodes = worlds.play(self._worlds(scenario), policy, self.protocol, tell)
+        else:
+            played = _play(self._open(scenario), policy, self.protocol, tell)
+            episodes = sorted(played, key=lambda episode: episode.seed)
         return episodes if scenario is None else [self._judged(episode, scenario) for episode in episodes]
 
     def _judged(self, episode: Episode, scenario: str) -> Episode:
@@ -218,13 +226,26 @@ class Evaluator:
         for lanes in self._lanes.values():
             for lane in lanes:
                 lane.env.close()
-        self._lanes = {}
+        for batch in self._batches.values():
+            batch.close()
+        self._lanes, self._batches = {}, {}
 
     def __enter__(self) -> Evaluator:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @cached_property
+    def _is_batched(self) -> bool:
+        return is_batched(self.protocol.env, root=self.protocol.root)
+
+    def _worlds(self, scenario: str | None) -> AnyVector:
+        if scenario not in self._batches:
+            wanted = self.protocol.env if scenario is None else self.protocol.scenario_env(scenario)
+            made = make_vector(wanted, root=self.protocol.root, num_envs=self.protocol.episodes)
+            self._batches[scenario] = made
+        return self._batches[scenario]
 
     def _open(self, scenario: str | None = None) -> list[Lane]:
         count = min(self.protocol.episodes, self._most_parallel)

@@ -1,0 +1,84 @@
+"""Playing a protocol's episodes all at once, where the environment steps its worlds as arrays.
+
+Each episode is the first of one world. All worlds start from one seed, the first of the protocol's: episode i is what
+world i plays, the same for every policy; an episode's own seed only names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rlx.envs.worlds import AnyVector
+from rlx.evaluate.episode import Episode, env_failure, success_of
+from rlx.evaluate.policy import Policy
+from rlx.evaluate.protocol import UNDECLARED_HORIZON, Protocol
+
+
+def play(worlds: AnyVector, policy: Policy, protocol: Protocol, tell: Callable[[int], None]) -> list[Episode]:
+    """Play one episode in every world and return them in order; `tell` hears how many have just ended."""
+    seeds = protocol.episode_seeds()
+    count = _Account(worlds.num_envs, getattr(worlds.unwrapped, "max_episode_steps", None) or UNDECLARED_HORIZON)
+    policy.reset()
+    try:
+        observations, _ = worlds.reset(seed=seeds.start)
+        while count.playing.any():
+            actions = policy.predict(observations, deterministic=protocol.deterministic)
+            observations, rewards, terminated, truncated, infos = worlds.step(actions)
+            finished = count.add(rewards, terminated, truncated, infos)
+            if finished.any():
+                tell(int(finished.sum()))
+                policy.reset(finished)
+    except Exception as error:  # the environment is other people's code, as a plug-in is
+        raise env_failure(error, protocol, f"step {count.length + 1} from seed {seeds.start}") from error
+    return [count.episode(index, seed) for index, seed in enumerate(seeds)]
+
+
+class _Account:
+    """The returns and ends of the first episode of every world."""
+
+    def __init__(self, worlds: int, horizon: int) -> None:
+        self.playing = np.ones(worlds, dtype=np.bool_)
+        self.length = 0
+        self._horizon = horizon
+        self._totals = np.zeros(worlds)
+        self._terms: dict[str, Any] = {}
+        self._ends: dict[int, dict[str, Any]] = {}
+
+    def add(self, rewards: Any, terminated: Any, truncated: Any, infos: Mapping[str, Any]) -> Any:
+        """Count one step and return which episodes it ended."""
+        self.length += 1
+        self._totals += np.where(self.playing, rewards, 0.0)
+        ended = np.logical_or(terminated, truncated)
+        told = {**infos, **infos["final_info"]} if "final_info" in infos and ended.any() else infos
+        for name, values in (told.get("reward_terms") or {}).items():
+            if not name.startswith("_"):
+                sums = self._terms.setdefault(name, np.zeros(len(self.playing)))
+                sums += np.where(self.playing, values, 0.0)
+        finished = self.playing & (ended | (self.length >= self._horizon))
+        for index in np.flatnonzero(finished).tolist():
+            self._ends[index] = {
+                "length": self.length,
+                "success": success_of(_of_world(told, index)),
+                "is_cut": not ended[index],
+                "terminated": bool(terminated[index]),
+            }
+        self.playing &= ~finished
+        return finished
+
+    def episode(self, index: int, seed: int) -> Episode:
+        """Return what a world played."""
+        terms = {name: float(sums[index]) for name, sums in self._terms.items()}
+        return Episode(seed, float(self._totals[index]), terms=terms, **self._ends[index])
+
+
+def _of_world(infos: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """Return a world's own marks of success."""
+    found = {}
+    for key in ("is_success", "success"):
+        mask = infos.get(f"_{key}")
+        if key in infos and (mask is None or mask[index]):
+            found[key] = infos[key][index]
+    return found
