@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+DRIVERS = (
+    "import os; from rlx.envs.display import prepare_display\n"
+    "for mode in (None, 'human', 'rgb_array'):\n"
+    "    prepare_display(mode); print(mode, *(os.environ.get(f'SDL_{kind}DRIVER') for kind in ('VIDEO', 'AUDIO')))\n"
+)
 CHOICE = "from rlx.envs.display import opengl_library; print(opengl_library())"
 DRAWING = (
     "from pathlib import Path; from rlx.config.schema import Env; from rlx.envs.make import make_env\n"
@@ -34,7 +39,7 @@ def python(code: str, *, broken: Path | None = None, **changes: str) -> subproce
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("MUJOCO_GL", "PYOPENGL_PLATFORM", "DISPLAY", "EGL_LOG_LEVEL", "SDL_VIDEODRIVER")
+        if name not in ("MUJOCO_GL", "PYOPENGL_PLATFORM", "DISPLAY", "EGL_LOG_LEVEL") and not name.startswith("SDL_")
     }
     if broken is not None:
         kept["LD_LIBRARY_PATH"] = str(broken)
@@ -47,6 +52,10 @@ def broken(tmp_path: Path) -> Path:
     for name in ("libEGL.so.1", "libEGL.so", "libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"):
         (tmp_path / name).touch()
     return tmp_path
+
+
+def test_pygame_gets_no_display_and_no_sound_where_frames_are_wanted() -> None:
+    assert python(DRIVERS).stdout.splitlines() == ["None None None", "human None None", "rgb_array dummy dummy"]
 
 
 @pytest.mark.skipif(not has("libEGL.so.1"), reason="needs libegl1")

@@ -26,6 +26,7 @@ def prepare_display(render_mode: str | None) -> None:
     if render_mode is None or render_mode == "human":
         return
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # without a sound card ALSA complains on stderr
     os.environ.setdefault("EGL_LOG_LEVEL", "fatal")
     library = opengl_library()
     if library is not None:
@@ -58,7 +59,7 @@ def refuse_undrawable(env: gymnasium.Env[Any, Any], *, label: str) -> None:
 
 
 def _is_simulated_by_mujoco(env: gymnasium.Env[Any, Any]) -> bool:
-    held = vars(env.unwrapped).values()
+    held = getattr(env.unwrapped, "__dict__", {}).values()
     return any(type(one).__module__.partition(".")[0] == "mujoco" for one in held)
 
 

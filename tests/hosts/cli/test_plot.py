@@ -99,6 +99,16 @@ def test_a_seed_that_ends_early_ends_the_mean_and_is_named(cli: Cli, make_run: M
     assert "the mean of all seeds ends where seed 3 does" in answer.out
 
 
+def test_seeds_that_share_no_stretch_have_no_mean_and_that_is_said(cli: Cli, make_run: MakeRun) -> None:
+    nan = float("nan")
+    run = make_run(seeds={0: [1.0, 2.0, nan, nan], 1: [nan, nan, 3.0, 4.0]})
+
+    answer = cli("plot", run.name)
+
+    assert answer.code == 0
+    assert "no stretch has values of all seeds" in answer.out
+
+
 def test_non_finite_values_are_gaps_and_counted(cli: Cli, make_run: MakeRun) -> None:
     run = make_run(seeds={0: [1.0, float("nan"), float("inf"), 4.0]})
 

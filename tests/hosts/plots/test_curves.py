@@ -36,6 +36,13 @@ def test_where_seeds_have_ended_the_mean_is_of_the_others_as_long_as_there_are_t
     assert some.whole.tolist() == [True, True, False]
 
 
+def test_a_mean_of_most_seeds_is_not_a_mean_of_all() -> None:
+    some = lines(([0.0, 4.0], [0.0, 0.0]), ([0.0, 4.0], [3.0, 3.0]), ([6.0, 9.0], [6.0, 6.0]))
+
+    assert some.mean.n.tolist() == [2, 2]
+    assert not some.whole.any()
+
+
 def test_one_seed_is_its_own_mean_and_has_no_band() -> None:
     only = lines(([0.0, 1.0], [4.0, 5.0]))
 

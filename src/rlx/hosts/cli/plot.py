@@ -217,7 +217,9 @@ def _notes(one: dict[str, Any]) -> Iterator[str]:
     if one["repeated_seeds"]:
         yield f"{words.plural(one['repeated_seeds'], 'seed')} of the same number in several runs: drawn once"
     ends = sorted(one["seeds_end"].items(), key=lambda entry: entry[1])
-    if ends[0][1] < 0.95 * ends[-1][1]:
+    if one["mean"] is None and one["n"] > 1:
+        yield "no stretch has values of all seeds: no mean of all"
+    elif ends[0][1] < 0.95 * ends[-1][1]:
         yield f"the mean of all seeds ends where seed {ends[0][0]} does"
 
 

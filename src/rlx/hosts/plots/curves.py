@@ -84,8 +84,8 @@ class Curves:
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
-        """Where the mean is of every seed."""
-        return np.asarray(self.mean.n == self.mean.n.max(initial=0))
+        """Where the mean is of every seed that has a finite value at all."""
+        return np.asarray(self.mean.n == sum(bool(np.isfinite(curve.y).any()) for curve in self.seeds))
 
     def smoothed(self, window: int) -> Curves:
         """Return the same curves, each smoothed."""
