@@ -147,7 +147,7 @@ import sys, pathlib
 from rlx.config.load import parse
 from rlx.envs.make import inspect
 from rlx.train.trainer import trainer_for
-experiment = parse({"env": {"id": "CartPole-v1"}, "algo": {"name": "sac"}})
+experiment = parse({"env": {"id": "CartPole-v1"}, "algo": {"name": "sac"}, "backend": "sb3"})
 found = trainer_for(experiment).check(experiment, inspect(experiment.env, root=pathlib.Path()))
 assert found[0].key == "algo.name", found
 assert "torch" not in sys.modules and "stable_baselines3" not in sys.modules
