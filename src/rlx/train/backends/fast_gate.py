@@ -13,7 +13,7 @@ from rlx.config.schema import Experiment
 
 PASSED: dict[str, tuple[str, ...]] = {
     "Discrete": ("CartPole-v1", "Acrobot-v1"),
-    "Box": (),
+    "Box": ("MountainCarContinuous-v0",),
 }
 
 
