@@ -11,7 +11,7 @@ from rlx import files
 from rlx.runs import store
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
-from rlx.runs.summary import cpu_seconds, final_returns, spread, summarize, summary, trained_seconds
+from rlx.runs.summary import costs, cpu_seconds, final_returns, spread, summarize, summary, trained_seconds
 
 MakeRun = Callable[..., Run]
 
@@ -136,3 +136,14 @@ def test_cpu_time_adds_up_over_attempts(make_run: MakeRun) -> None:
         writer.write(step, {"time/cpu_seconds": spent})
     writer.close()
     assert [cpu_seconds(seed) for seed in run.seeds] == [12.0, None]
+
+
+def test_seeds_that_one_process_trained_together_share_its_cost(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [1.0], 1: [1.0]})  # both by one process, for a minute
+    for seed in run.seeds:
+        writer = MetricsWriter(seed.metrics_path)
+        writer.write(200, {"time/cpu_seconds": 8.0})
+        writer.close()
+    assert [(cost.seconds, cost.cpu_seconds) for cost in costs(Run(run.path)).values()] == [(30.0, 4.0), (30.0, 4.0)]
+    alone = make_run("alone", seeds={0: [1.0]})
+    assert [(cost.seconds, cost.cpu_seconds) for cost in costs(alone).values()] == [(60.0, None)]

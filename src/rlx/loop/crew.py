@@ -21,7 +21,7 @@ from rlx.loop.step import Action, Evaluate, Resume, Standing, Train
 from rlx.runs.reference import Reference
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED, FAILED, RUNNING
-from rlx.runs.summary import cpu_seconds, position
+from rlx.runs.summary import costs, position
 from rlx.train.start import SCRIPT_BACKEND
 
 POLL_SECONDS = 0.5
@@ -75,7 +75,7 @@ class Crew:
 
     def cpu_seconds(self) -> float:
         """Return the CPU time of every seed of these runs, as far as it was measured."""
-        return sum(cpu_seconds(seed) or 0.0 for role in self.paths for seed in self.run(role).seeds)
+        return sum(cost.cpu_seconds or 0.0 for role in self.paths for cost in costs(self.run(role)).values())
 
     def trained(self) -> dict[Role, int]:
         """Return how many seeds have ended since the start."""

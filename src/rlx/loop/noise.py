@@ -30,7 +30,7 @@ from rlx.runs import looks
 from rlx.runs.reference import Reference
 from rlx.runs.run import Run, names
 from rlx.runs.status import COMPLETED
-from rlx.runs.summary import cpu_seconds, trained_seconds
+from rlx.runs.summary import costs
 from rlx.train.start import SCRIPT_BACKEND
 
 FRESH_SEEDS = 500
@@ -38,8 +38,8 @@ FRESH_SEEDS = 500
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What seeds cost: CPU seconds where they were measured, and wall seconds on this machine."""
+class Price:
+    """What seeds would cost: CPU seconds where they were measured, and wall seconds on this machine."""
 
     seeds: int
     cpu_seconds: float | None
@@ -57,13 +57,14 @@ class Pool:
     trained: int
     slots: int
 
-    def cost(self, seeds: int) -> Cost:
+    def cost(self, seeds: int) -> Price:
         """Return what a comparison of so many seeds a side costs beyond this pool."""
         count = seeds + max(0, seeds - self.noise.n)
-        done = [seed for seed in self.run.seeds if seed.status.state == COMPLETED]
-        spent = [cpu for seed in done if (cpu := cpu_seconds(seed)) is not None]
-        wall = fmean(trained_seconds(seed) for seed in done) * math.ceil(count / self.slots)
-        return Cost(count, fmean(spent) * count if spent else None, wall)
+        spent = costs(self.run)
+        done = [spent[seed.number] for seed in self.run.seeds if seed.status.state == COMPLETED]
+        cpu = [one.cpu_seconds for one in done if one.cpu_seconds is not None]
+        wall = fmean(one.seconds for one in done) * math.ceil(count / self.slots)
+        return Price(count, fmean(cpu) * count if cpu else None, wall)
 
     def document(self) -> dict[str, Any]:
         """Return the pool as JSON-able data."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,31 @@ def cpu_seconds(seed: Seed) -> float | None:
             total += last if last is not None and spent < last else 0.0  # a new process begins at zero
             last = spent
     return None if last is None else total + last
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a seed cost: its part of what the process spent that trained it, alone or together with others."""
+
+    seconds: float
+    cpu_seconds: float | None
+
+
+def costs(run: Run) -> dict[int, Cost]:
+    """Return what every seed of a run cost."""
+    processes = {seed.number: _last_process(seed) for seed in run.seeds}
+    together = Counter(processes.values())
+    found = {}
+    for seed in run.seeds:
+        share, spent = together[processes[seed.number]], cpu_seconds(seed)
+        found[seed.number] = Cost(trained_seconds(seed) / share, None if spent is None else spent / share)
+    return found
+
+
+def _last_process(seed: Seed) -> str:
+    """Return which process trained a seed last; a word of its own for one that nobody has begun."""
+    started = [event for event in seed.events if event.get("event") == "started"]
+    return repr(started[-1].get("process")) if started else f"seed {seed.number}"
 
 
 def spread(values: Iterable[float | None], *, source: str) -> dict[str, Any] | None:
