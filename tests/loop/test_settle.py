@@ -134,6 +134,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_trained(hills: Pr
     base = write_config(hills, "base", stride=FAST)
     done = hills.rlx("settle", base, write_config(hills, "same", stride=FAST), code=2)
     assert "only the seeds differ" in done.stderr
+    assert "hint: rlx config diff configs/base.yaml configs/same.yaml" in done.stderr
     done = hills.rlx("settle", base, write_config(hills, "long", stride=0.5, steps=4000), code=2)
     assert "budgets differ" in done.stderr
     done = hills.rlx("settle", base, write_config(hills, "new", stride=0.5), "--max-seeds", "6", code=2)
@@ -143,6 +144,9 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_trained(hills: Pr
     done = hills.rlx("settle", base, "configs/new.yaml", "--deadline", "soon", code=2)
     assert "no time span" in done.stderr
     assert hills.runs() == []
+    hills.write("runs/broken_001/metadata.json", "{half a file")
+    done = hills.rlx("settle", base, "configs/same.yaml", code=2)
+    assert "only the seeds differ" in done.stderr
 
 
 def test_code_that_changed_since_is_never_mixed_in(hills: Project) -> None:

@@ -7,6 +7,7 @@ a new run is made. Seeds of another code are never mixed in.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,9 +114,18 @@ def _continued(experiment: Experiment, *, root: Path, ground: Ground) -> Run | N
     from rlx.config.load import group_hash
 
     wanted = group_hash(experiment), experiment.backend
-    runs = [find(name, root=root) for name in names(root)]
-    runs.sort(key=lambda run: float(run.metadata.get("created") or 0.0))
+    runs = sorted(readable_runs(root), key=lambda run: float(run.metadata.get("created") or 0.0))
     return next((run for run in runs if _identity(run) == wanted and not ground.changes(run)), None)
+
+
+def readable_runs(root: Path) -> list[Run]:
+    """Return the runs of a project; one whose identity cannot be read is nobody's."""
+    found = []
+    for name in names(root):
+        with contextlib.suppress(OSError, ValueError):
+            run = find(name, root=root)
+            found += [run] if run.metadata else []
+    return found
 
 
 def _identity(run: Run) -> tuple[object, object] | None:

@@ -28,7 +28,7 @@ from rlx.loop.settle import Contest, Limits, Settlement
 from rlx.loop.step import Stop, next_for_pool
 from rlx.runs import looks
 from rlx.runs.reference import Reference
-from rlx.runs.run import Run, names
+from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
 from rlx.runs.summary import costs
 from rlx.train.start import SCRIPT_BACKEND
@@ -165,7 +165,7 @@ def _contest(base: Run, new: Run, ground: entry.Ground, report: Report) -> Conte
 
 
 def _replicas(base: Run, root: Path) -> list[Run]:
-    found = [Run(root / "runs" / name) for name in names(root)]
+    found = entry.readable_runs(root)
     return [run for run in found if (run.metadata.get("lineage") or {}).get("replicates") == base.name]
 
 
@@ -184,7 +184,7 @@ def _replica(base: Run, root: Path) -> Run:
     from rlx.config.load import parse
 
     group = base.metadata.get("group_hash")
-    alike = [run for name in names(root) if (run := Run(root / "runs" / name)).metadata.get("group_hash") == group]
+    alike = [run for run in entry.readable_runs(root) if run.metadata.get("group_hash") == group]
     used = {seed.number for run in alike for seed in run.seeds}
     looked = [one for row in looks.read(root) for one in (row.baseline, row.candidate) if one.group == group]
     used |= {seed for one in looked for seed in one.scores}

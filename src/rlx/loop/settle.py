@@ -7,6 +7,7 @@ What is not covered: two settles of the same pair at once; the second is refused
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,7 +81,8 @@ def settle(
     entries = [entry.read(text, root=root, ground=ground) for text in (baseline, candidate)]
     against = entry.against(entries[0], entries[1], ground=ground)
     if against:
-        raise UsageError("; ".join(one.reason for one in against), hint="rlx config diff shows what differs")
+        compared = shlex.join(["rlx", "config", "diff", baseline, candidate])
+        raise UsageError("; ".join(one.reason for one in against), hint=compared)
     wanted = PLAN.pool, PLAN.stages[0].seeds
     runs = [one.open(root=root, seeds=seeds) for one, seeds in zip(entries, wanted, strict=True)]
     if runs[0].path == runs[1].path:

@@ -228,7 +228,7 @@ def test_intervals_and_profiles_of_a_metrics_last_values(cli: Cli, make_run: Mak
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--intervals"], 3, "hint: rlx eval cartpole_001"),
+        (["--intervals"], 3, "hint: it has no checkpoint to evaluate: rlx info cartpole_001"),
         (["--profile", "--intervals"], 2, "not allowed with"),
         (["--profile", "--smooth", "3"], 2, "are for curves"),
         (["--profile", "--metric", "train/loss", "--over", "episodes"], 2, "leave --metric out"),

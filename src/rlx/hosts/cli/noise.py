@@ -11,6 +11,7 @@ Example: rlx noise configs/cartpole.yaml
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from rlx.errors import Interrupted, UsageError
@@ -44,8 +45,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         found = pool(named, ground=ground, seeds=args.seeds, report=ticker)
         again = replicate(found.run, ground=ground, report=ticker) if args.aa else None
     except KeyboardInterrupt:
-        flag = " --aa" if args.aa else ""
-        hint = f"it goes on where it was: rlx noise {args.config} --seeds {args.seeds}{flag}"
+        again = shlex.join(["rlx", "noise", args.config, "--seeds", str(args.seeds), *(["--aa"] if args.aa else [])])
+        hint = f"it goes on where it was: {again}"
         raise Interrupted("stopped; every seed saved `latest`", hint=hint) from None
     finally:
         ticker.close()

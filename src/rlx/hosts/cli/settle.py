@@ -13,6 +13,7 @@ Example: rlx settle configs/base.yaml configs/wide.yaml
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from rlx.errors import Interrupted, UsageError
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     try:
         ended = settle(args.baseline, args.candidate, root=project.root(), limits=limits, report=ticker, say=say)
     except KeyboardInterrupt:
-        again = f"rlx settle {args.baseline} {args.candidate}"
+        again = shlex.join(["rlx", "settle", args.baseline, args.candidate])
         raise Interrupted("stopped; every seed saved `latest`", hint=f"it goes on where it was: {again}") from None
     finally:
         ticker.close()
