@@ -45,8 +45,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         found = pool(named, ground=ground, seeds=args.seeds, report=ticker)
         again = replicate(found.run, ground=ground, report=ticker) if args.aa else None
     except KeyboardInterrupt:
-        again = shlex.join(["rlx", "noise", args.config, "--seeds", str(args.seeds), *(["--aa"] if args.aa else [])])
-        hint = f"it goes on where it was: {again}"
+        words = shlex.join(["rlx", "noise", args.config, "--seeds", str(args.seeds), *(["--aa"] if args.aa else [])])
+        hint = f"it goes on where it was: {words}"
         raise Interrupted("stopped; every seed saved `latest`", hint=hint) from None
     finally:
         ticker.close()
