@@ -82,10 +82,10 @@ def test_only_other_seeds_or_what_is_kept_of_a_run_is_no_change(key: str) -> Non
     assert reasons(side("a"), other) == ["only the seeds differ between a and b: there is no change to judge"]
 
 
-def test_without_git_it_is_said_that_code_cannot_be_seen() -> None:
+def test_without_git_and_hash_it_is_said_that_code_cannot_be_seen() -> None:
     bare = {"codes": ("no git",)}
     (reason,) = reasons(side("a", **bare), side("b", range(5, 8), **bare))
-    assert reason.endswith("there is no change to judge (without git a change of code cannot be seen)")
+    assert reason.endswith("there is no change to judge (the code could not be hashed: a change of it cannot be seen)")
 
 
 def test_bit_identical_weights_at_an_equal_seed_mean_that_the_change_had_no_effect() -> None:

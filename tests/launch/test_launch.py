@@ -15,6 +15,17 @@ from tests.conftest import Project, wait_until
 pytestmark = pytest.mark.slow
 
 
+POLE = """
+from gymnasium.envs.classic_control import CartPoleEnv
+
+class Pole(CartPoleEnv):
+    def step(self, action):
+        observation, _, terminated, truncated, info = super().step(action)
+        reward = 1.0
+        return observation, reward, terminated, truncated, info
+"""
+
+
 def test_a_run_trains_its_seeds_and_keeps_everything(project: Project) -> None:
     done = project.rlx("train", project.config(), "--seeds", "2", "--json")
     data = json.loads(done.stdout)
@@ -79,6 +90,21 @@ def test_more_seeds_join_a_run(project: Project) -> None:
     assert [seed.number for seed in project.run("tiny_001").seeds] == [0, 1, 2]
     assert project.run("tiny_001").status == "completed"
     project.rlx("train", "--more", "tiny_001", "--seeds", "1,", code=2)
+
+
+def test_more_seeds_under_changed_code_are_refused_unless_anyway(project: Project) -> None:
+    env = project.write("envs/pole.py", POLE)
+    project.rlx("train", project.config(env={"id": "envs/pole.py:Pole"}, algo={"total_timesteps": 128}))
+    assert "2 seeds" in project.rlx("train", "--more", "tiny_001", "--seeds", "1").stdout
+    env.write_text(POLE.replace("reward = 1.0", "reward = 5.0"))
+    refused = project.rlx("train", "--more", "tiny_001", "--seeds", "1", code=4).stderr
+    assert "tiny_001 cannot get further seeds: the project's code (code " in refused
+    assert "envs/pole.py) changed since" in refused
+    assert "rlx train runs/tiny_001/config_snapshot.yaml" in refused
+    assert len(project.run("tiny_001").seeds) == 2
+    done = project.rlx("train", "--more", "tiny_001", "--seeds", "1", "--anyway")
+    assert "2 of 3 seeds" in done.stdout
+    assert "the attempts of tiny_001 ran different code: code " in project.rlx("noise", "tiny_001", "--seeds", "2", code=6).stderr
 
 
 def test_a_fork_goes_on_in_a_new_run_that_names_its_origin(project: Project) -> None:

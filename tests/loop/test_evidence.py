@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlx.loop.entry import Ground
+from rlx.compare.ground import Ground
 from rlx.loop.settle import Contest, Limits
 from rlx.runs import looks
 from rlx.runs.run import Run

@@ -156,6 +156,6 @@ def test_code_that_changed_since_is_never_mixed_in(hills: Project) -> None:
     train_here(hills, write_config(hills, "new", stride=0.5, env=env), range(1))
     hills.write("envs/pole.py", "from gymnasium.envs.classic_control import CartPoleEnv as Pole  # edited\n")
     done = hills.rlx("settle", "base_001", "new_001", code=6)
-    assert "base_001 cannot be trained further: the project's code changed since" in done.stderr
+    assert "base_001 cannot be trained further: the project's code (code " in done.stderr
     assert "rlx settle runs/base_001/config_snapshot.yaml runs/new_001/config_snapshot.yaml" in done.stderr
     assert seeds_of(hills.run("base_001")) == [0]

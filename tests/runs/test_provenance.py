@@ -64,6 +64,8 @@ def test_the_code_hash_sees_untracked_code_and_nothing_that_a_run_writes(tmp_pat
     (tmp_path / "runs" / "x_001").mkdir(parents=True)
     (tmp_path / "runs" / "x_001" / "copy.py").write_text("")
     (tmp_path / "notes.md").write_text("")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_mine.py").write_text("")
     assert code_hash(tmp_path) == before
     (tmp_path / "envs" / "mine.py").write_text("a = 2\n")
     assert code_hash(tmp_path) != before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,28 @@ SHOWN = 5
 
 
 class Codes:
-    """The code of attempts in one repository; commits that differ in nothing a training runs are one code."""
+    """The code of attempts in one project; commits that differ in nothing a training runs are one code."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._names: dict[str, str] = {}
         self._contents: dict[str, str] = {}
+        self._digests: dict[str, str] = {}
 
-    def name(self, git: Mapping[str, Any] | None) -> str:
-        """Return the name of an attempt's code: its commit (the first seen with these contents) and its diff's hash."""
+    def name(self, attempt: Mapping[str, Any]) -> str:
+        """Return the name of an attempt's code: its commit (the first seen with these contents) and its diff's hash.
+
+        The hash over the code files tells apart what git does not: untracked files, and everything outside git.
+        """
+        digest = attempt.get("code_sha256")
+        git = attempt.get("git")
         if not git or not git.get("commit"):
-            return NO_GIT
+            return f"code {str(digest)[:8]}" if digest else NO_GIT
+        name = self._committed(git)
+        is_other = digest and self._digests.setdefault(name, digest) != digest
+        return f"{name}~{str(digest)[:8]}" if is_other else name
+
+    def _committed(self, git: Mapping[str, Any]) -> str:
         commit = str(git["commit"])
         if commit not in self._contents:
             self._contents[commit] = self._content(commit)
@@ -41,8 +53,9 @@ class Codes:
 
     def changed(self, before: str, after: str) -> str:
         """Return the files that differ between two named codes, as far as git still knows them."""
-        commits = [name.partition("+")[0] for name in (before, after)]
-        names = tools.git("diff", "--name-only", *commits, folder=self.folder) if NO_GIT not in commits else None
+        commits = [re.split(r"[+~]", name)[0] for name in (before, after)]
+        is_known = all(" " not in commit for commit in commits)
+        names = tools.git("diff", "--name-only", *commits, folder=self.folder) if is_known else None
         found = [name for name in (names or "").splitlines() if _matters(name)]
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         return ", ".join(found[:SHOWN]) + more

@@ -48,7 +48,7 @@ def _training(run: Run, seed: Seed, report: Report | None, codes: Codes) -> Trai
         episodes=report.episodes if report else 0,
         started=float(attempts[0]["time"]) if attempts else float("inf"),
         weights=_weights(seed),
-        codes=tuple(codes.name(attempt.get("git")) for attempt in attempts),
+        codes=tuple(codes.name(attempt) for attempt in attempts),
         versions=tuple(attempt.get("versions") or {} for attempt in attempts),
         error=str(last.get("kind", "")),
         reason=status.reason,

@@ -17,7 +17,7 @@ SEED_RANGES = {"search": range(0, 1000), "confirm": range(1000, 2000), "holdout"
 """The training seeds a study may use in each phase: what was searched on never confirms."""
 
 NO_GIT = "no git"
-"""The code of an attempt outside any repository."""
+"""The code of an attempt outside any repository, where its files could not be hashed either."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _unchanged(base: Side, new: Side) -> Iterator[Objection]:
         return
     if base.versions and new.versions and base.versions[-1] != new.versions[-1]:
         return
-    unseen = "" if base.codes and base.codes[0] != NO_GIT else " (without git a change of code cannot be seen)"
+    unseen = "" if base.codes and base.codes[0] != NO_GIT else " (the code could not be hashed: a change of it cannot be seen)"
     yield Objection(f"only the seeds differ between {base.name} and {new.name}: there is no change to judge{unseen}")
 
 

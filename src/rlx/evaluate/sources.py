@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -43,6 +43,19 @@ def sources_of(env: gymnasium.Env[Any, Any], names: Iterable[str], *, root: Path
     own.update(path for name in names if (path := _named_file(name, project)) is not None)
     hashes = {path.relative_to(project).as_posix(): files.sha256(path.read_bytes()) for path in _closure(own, project)}
     return Sources(files=dict(sorted(hashes.items())), packages=dict(sorted(packages.items())))
+
+
+def edited(evaluations: Iterable[Mapping[str, Any]], *, root: Path) -> list[str]:
+    """Return the project files behind evaluations that are other now, or gone."""
+    then = [item for one in evaluations for item in (one.get("protocol") or {}).get("files", {}).items()]
+    return sorted({name for name, digest in then if _digest(root / name) != digest})
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return files.sha256(path.read_bytes())
+    except OSError:
+        return None
 
 
 def _package(module: str, path: Path | None) -> dict[str, str]:

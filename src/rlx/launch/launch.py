@@ -16,7 +16,7 @@ from rlx import files
 from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
 from rlx.launch.resources import lasting_environment
 from rlx.runs import process, project, store
-from rlx.runs.run import Run
+from rlx.runs.run import SNAPSHOT, Run
 from rlx.runs.status import COMPLETED, RUNNING, tally
 
 if TYPE_CHECKING:
@@ -91,9 +91,20 @@ def _is_together(experiment: Experiment, root: Path) -> bool:
     return is_batched(experiment.env, root=root)
 
 
-def more(run: Run, count_or_seeds: int | Sequence[int]) -> Run:
-    """Train further seeds of a run: a count goes on after its highest seed."""
+def more(run: Run, count_or_seeds: int | Sequence[int], *, is_anyway: bool = False) -> Run:
+    """Train further seeds of a run: a count goes on after its highest seed.
+
+    Refused where code or versions changed since, unless `is_anyway`: seeds of two codes are no replicates.
+    """
+    from rlx.compare.ground import Ground
+
     _refuse_running(run)
+    changes = [] if is_anyway else Ground(run.path.parent.parent).changes(run)
+    if changes:
+        raise Refused(
+            f"{run.name} cannot get further seeds: {', '.join(changes)} changed since",
+            hint=f"train a new run: rlx train runs/{run.name}/{SNAPSHOT} (--anyway mixes them, which no comparison takes)",
+        )
     if isinstance(count_or_seeds, int):
         first = max((seed.number for seed in run.seeds), default=-1) + 1
         count_or_seeds = range(first, first + count_or_seeds)

@@ -16,7 +16,7 @@ from rlx.compare.side import Side, Training
 from rlx.compare.verdict import Verdict
 from rlx.launch import launch
 from rlx.launch.resources import Slots
-from rlx.loop.entry import Ground
+from rlx.compare.ground import Ground
 from rlx.loop.step import Action, Evaluate, Resume, Standing, Train
 from rlx.runs.reference import Reference
 from rlx.runs.run import Run, Seed

@@ -8,20 +8,15 @@ a new run is made. Seeds of another code are never mixed in.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlx.compare.code import Codes
-from rlx.compare.objections import NO_GIT, Objection, objections
+from rlx.compare.ground import Ground
+from rlx.compare.objections import Objection, objections
 from rlx.compare.side import Side
 from rlx.config.catalog import PREFIX
-from rlx.config.diff import diff
-from rlx.errors import EvidenceInvalid
 from rlx.launch import launch
-from rlx.runs import provenance
 from rlx.runs.run import SNAPSHOT, Run, find, names
 
 if TYPE_CHECKING:
@@ -56,48 +51,6 @@ class Entry:
             return self.run
         assert self.experiment is not None
         return launch.create(self.experiment.model_copy(update={"seeds": seeds}), root=root)
-
-
-class Ground:
-    """The code and versions that a training started now would run."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.codes = Codes(root)
-
-    @cached_property
-    def code(self) -> str:
-        return self.codes.name(provenance.git_state(self.root))
-
-    @cached_property
-    def _digest(self) -> str | None:
-        return provenance.code_hash(self.root)
-
-    @cached_property
-    def _versions(self) -> dict[str, str]:
-        return provenance.versions()
-
-    def changes(self, run: Run) -> list[str]:
-        """Return what is other now than when the run's seeds were trained."""
-        return list(dict.fromkeys(change for seed in run.seeds for row in seed.attempts for change in self._since(row)))
-
-    def _since(self, attempt: dict[str, object]) -> Iterator[str]:
-        git = attempt.get("git")
-        code = self.codes.name(git if isinstance(git, dict) else None)
-        if code != self.code:
-            yield f"code {code} → {self.code}"
-        elif code == NO_GIT and attempt.get("code_sha256") != self._digest:
-            yield "the project's code"
-        versions = attempt.get("versions")
-        for one in diff(versions if isinstance(versions, dict) else {}, self._versions):
-            yield f"{one.key} {one.before} → {one.after}"
-
-    def refuse_changed(self, run: Run, *, again: str) -> None:
-        """Raise where further seeds of a run would not be replicates of those it has; `again` trains all anew."""
-        changes = self.changes(run)
-        if changes:
-            why = f"{run.name} cannot be trained further: {', '.join(changes)} changed since"
-            raise EvidenceInvalid(why, hint=f"train anew with what there is now: {again}")
 
 
 def read(text: str, *, root: Path, ground: Ground) -> Entry:

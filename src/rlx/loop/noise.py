@@ -14,6 +14,7 @@ from typing import Any
 
 from rlx.compare.comparison import look
 from rlx.compare.evidence import side_of
+from rlx.compare.ground import Ground
 from rlx.compare.looks import PLAN
 from rlx.compare.noise import Noise, noise
 from rlx.compare.objections import side_objections
@@ -82,7 +83,7 @@ class Pool:
         }
 
 
-def pool(named: entry.Entry, *, ground: entry.Ground, seeds: int, report: Report) -> Pool:
+def pool(named: entry.Entry, *, ground: Ground, seeds: int, report: Report) -> Pool:
     """Return a pool of at least so many seeds, trained as far as it is not there."""
     run = named.open(root=ground.root, seeds=seeds)
     again = f"rlx noise {entry.snapshot(run)}"
@@ -116,7 +117,7 @@ def _pool(crew: Crew, side: Side, fingerprint: str) -> Pool:
     return Pool(run, side, measured, fingerprint, crew.trained()["baseline"], Slots.of(run.config).seeds)
 
 
-def _fingerprint(run: Run, ground: entry.Ground) -> str:
+def _fingerprint(run: Run, ground: Ground) -> str:
     """Return the run's own protocol; where code changed since, the one that most of its seeds were scored under."""
     from rlx.evaluate.measure import protocol_for
 
@@ -126,7 +127,7 @@ def _fingerprint(run: Run, ground: entry.Ground) -> str:
     return protocol_for(Reference(run), root=ground.root).fingerprint()
 
 
-def _side(run: Run, fingerprint: str, ground: entry.Ground) -> Side:
+def _side(run: Run, fingerprint: str, ground: Ground) -> Side:
     return side_of(run, stored_reports(run).get(fingerprint, {}), like=run, codes=ground.codes)
 
 
@@ -151,7 +152,7 @@ class Replication:
         return {**self.settlement.document(), **error}
 
 
-def replicate(base: Run, *, ground: entry.Ground, report: Report) -> Replication:
+def replicate(base: Run, *, ground: Ground, report: Report) -> Replication:
     """Train the config of a pool on seeds nobody used, judge them against it, and count the false alarms so far."""
     contest = _contest(base, _unsettled(base, ground) or _replica(base, ground.root), ground, report)
     ended = contest.settle()
@@ -160,7 +161,7 @@ def replicate(base: Run, *, ground: entry.Ground, report: Report) -> Replication
     return Replication(ended, len(verdicts), sum(verdict in ("better", "worse") for verdict in verdicts))
 
 
-def _contest(base: Run, new: Run, ground: entry.Ground, report: Report) -> Contest:
+def _contest(base: Run, new: Run, ground: Ground, report: Report) -> Contest:
     return Contest(base, new, ground=ground, limits=Limits(), report=report, is_replication=True)
 
 
@@ -169,12 +170,12 @@ def _replicas(base: Run, root: Path) -> list[Run]:
     return [run for run in found if (run.metadata.get("lineage") or {}).get("replicates") == base.name]
 
 
-def _unsettled(base: Run, ground: entry.Ground) -> Run | None:
+def _unsettled(base: Run, ground: Ground) -> Run | None:
     """Return a replication that was stopped before its end: its seeds have not been used up."""
     return next((run for run in _replicas(base, ground.root) if not _is_settled(base, run, ground)), None)
 
 
-def _is_settled(base: Run, new: Run, ground: entry.Ground) -> bool:
+def _is_settled(base: Run, new: Run, ground: Ground) -> bool:
     verdict = look(base, new, _fingerprint(base, ground), is_replication=True)[1].verdict
     return verdict.verdict != "inconclusive" or verdict.is_futile or min(verdict.n) >= PLAN.stages[-1].seeds
 

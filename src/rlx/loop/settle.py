@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.compare.comparison import Candidate, look
+from rlx.compare.ground import Ground
 from rlx.compare.looks import PLAN
 from rlx.compare.pair import Pair
 from rlx.compare.reports import common_fingerprint, stored_reports
@@ -77,7 +78,7 @@ def settle(
     baseline: str, candidate: str, *, root: Path, limits: Limits, report: Report, say: Callable[[str], None]
 ) -> Settlement:
     """Settle what two names stand for: runs are trained further, configs go on with their run or get a new one."""
-    ground = entry.Ground(root)
+    ground = Ground(root)
     entries = [entry.read(text, root=root, ground=ground) for text in (baseline, candidate)]
     against = entry.against(entries[0], entries[1], ground=ground)
     if against:
@@ -97,7 +98,7 @@ class Contest:
     """Two runs and the protocol they are judged under, while they are being settled."""
 
     def __init__(
-        self, base: Run, new: Run, *, ground: entry.Ground, limits: Limits, report: Report, is_replication: bool = False
+        self, base: Run, new: Run, *, ground: Ground, limits: Limits, report: Report, is_replication: bool = False
     ) -> None:
         runs: dict[Role, Run] = {"baseline": base, "candidate": new}
         snapshots = [entry.snapshot(run) for run in runs.values()]

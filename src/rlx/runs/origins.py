@@ -27,10 +27,9 @@ def _some(who: list[str]) -> str:
 
 def traits_of(attempt: dict[str, Any]) -> dict[str, str]:
     """Return what may change a result, each as one short text."""
-    git = attempt.get("git") or {}
     environment = attempt.get("environment") or {}
     traits = {
-        "code": _code(git),
+        "code": _code(attempt),
         "threads": ", ".join(f"{name} {environment[name]}" for name in _THREADS if name in environment) or "not set",
         "platform": str(attempt.get("platform", "unknown")),
         "host": str(attempt.get("host", "unknown")),
@@ -38,9 +37,10 @@ def traits_of(attempt: dict[str, Any]) -> dict[str, str]:
     return traits | {name: str(version) for name, version in (attempt.get("versions") or {}).items()}
 
 
-def _code(git: dict[str, Any]) -> str:
+def _code(attempt: dict[str, Any]) -> str:
+    git, digest = attempt.get("git") or {}, attempt.get("code_sha256")
     if not git:
-        return "outside git"
+        return f"{str(digest)[:8]} outside git" if digest else "outside git"
     commit = str(git.get("commit", ""))[:12]
     diff = git.get("diff_sha256")
     return f"{commit} + uncommitted changes {str(diff)[:8]}" if diff else commit

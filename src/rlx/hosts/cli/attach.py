@@ -74,7 +74,9 @@ def render(data: dict[str, Any]) -> str:
     score = data["return"]
     if score:
         kind = "report evaluation" if score["source"] == REPORT else "training"
-        lines.append(f"return: {words.spread(score)} ({kind}, {words.plural(score['n'], 'seed')})")
+        seeds = words.plural(len(data["seeds"]), "seed")
+        counted = seeds if score["n"] == len(data["seeds"]) else f"{score['n']} of {seeds}"
+        lines.append(f"return: {words.spread(score)} ({kind}, {counted})")
     name = data["run"]
     following = {COMPLETED: f"rlx plot {name}", "running": f"rlx watch {name}"}
     return "\n".join([*lines, f"next: {following.get(data['state'], f'rlx resume {name}')}"])

@@ -29,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.compare.ground import Ground
     from rlx.hosts.cli import attach
     from rlx.hosts.cli.ticker import Ticker
     from rlx.loop import entry
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.seeds < 2:
         raise UsageError(f"--seeds {args.seeds}: one seed has no spread", hint="--seeds 10")
     attach.hear_signals()
-    ground, ticker = entry.Ground(project.root()), Ticker()
+    ground, ticker = Ground(project.root()), Ticker()
     try:
         named = entry.read(args.config, root=ground.root, ground=ground)
         if named.run and named.experiment:

@@ -35,11 +35,21 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return _prove(found)
     if args.set and not args.fork:
         raise UsageError("-s changes the experiment", hint=f"rlx resume {found.name} --fork -s {args.set[0]}")
+    if not args.fork:
+        _warn(found)
     started = _fork(found, args.set) if args.fork else launch.resume(found)
     say(f"{started.name}: resuming seeds {', '.join(str(seed.number) for seed in started.seeds)}")
     ended = started if args.detach else attach.attach(started)
     labels = {seed.number: label for seed in ended.seeds if (label := _label(seed.events))}
     return {**attach.outcome(ended), "resumed": labels}
+
+
+def _warn(found: Run) -> None:
+    from rlx.compare.ground import Ground
+
+    changes = Ground(project.root()).changes(found)
+    if changes:
+        say(f"note: {', '.join(changes)} changed since: the seeds of {found.name} will be no replicates of each other")
 
 
 def _fork(found: Run, overrides: list[str]) -> Run:

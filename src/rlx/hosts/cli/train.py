@@ -30,6 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", help="a count (5) or a list (0,7 or 0,)")
     parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="override a config key")
     parser.add_argument("--more", metavar="RUN", help="add seeds to this run instead of starting a new one")
+    parser.add_argument("--anyway", action="store_true", help="with --more: although the code or versions changed")
     parser.add_argument("--detach", action="store_true", help="return at once; see rlx watch, rlx wait, rlx stop")
 
 
@@ -73,4 +74,4 @@ def _more(args: argparse.Namespace) -> Run:
         raise UsageError("--more trains further seeds of a run as it is", hint="a changed config is a new run")
     if not args.seeds:
         raise UsageError("--more needs --seeds", hint=f"rlx train --more {args.more} --seeds 4")
-    return launch.more(find(args.more, root=project.root()), parse_seeds(args.seeds))
+    return launch.more(find(args.more, root=project.root()), parse_seeds(args.seeds), is_anyway=args.anyway)
