@@ -33,7 +33,9 @@ def test_commits_that_touch_no_code_are_the_same_code(repository: Path) -> None:
     tests = commit(repository, "tests/test_env.py", "assert True")
     code = commit(repository, "project/reward.py", "b")
     codes = Codes(repository / "project")
-    assert codes.name(first) == codes.name(pages) == codes.name(config) == codes.name(tests) == first["git"]["commit"][:12]
+    assert (
+        codes.name(first) == codes.name(pages) == codes.name(config) == codes.name(tests) == first["git"]["commit"][:12]
+    )
     assert codes.name(code) == code["git"]["commit"][:12]
     assert codes.changed(codes.name(first), codes.name(code)) == "project/reward.py"
 
@@ -44,7 +46,9 @@ def test_an_uncommitted_diff_is_part_of_the_code(repository: Path) -> None:
     dirty = codes.name({"git": {**clean["git"], "diff_sha256": "0123456789"}})
     assert dirty == f"{clean['git']['commit'][:12]}+01234567"
     assert codes.changed(codes.name(clean), dirty) == ""
-    assert codes.name({"git": {**clean["git"], "diff_sha256": "0123456789", "code_diff_sha256": None}}) == codes.name(clean)
+    assert codes.name({"git": {**clean["git"], "diff_sha256": "0123456789", "code_diff_sha256": None}}) == codes.name(
+        clean
+    )
 
 
 def test_an_unknown_commit_is_itself_and_no_repository_is_said(repository: Path) -> None:

@@ -85,7 +85,7 @@ def test_only_other_seeds_or_what_is_kept_of_a_run_is_no_change(key: str) -> Non
 def test_without_git_and_hash_it_is_said_that_code_cannot_be_seen() -> None:
     bare = {"codes": ("no git",)}
     (reason,) = reasons(side("a", **bare), side("b", range(5, 8), **bare))
-    assert reason.endswith("there is no change to judge (the code could not be hashed: a change of it cannot be seen)")
+    assert reason.endswith("there is no change to judge (the code was not hashed: its changes are not seen)")
 
 
 def test_bit_identical_weights_at_an_equal_seed_mean_that_the_change_had_no_effect() -> None:

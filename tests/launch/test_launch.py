@@ -104,7 +104,8 @@ def test_more_seeds_under_changed_code_are_refused_unless_anyway(project: Projec
     assert len(project.run("tiny_001").seeds) == 2
     done = project.rlx("train", "--more", "tiny_001", "--seeds", "1", "--anyway")
     assert "2 of 3 seeds" in done.stdout
-    assert "the attempts of tiny_001 ran different code: code " in project.rlx("noise", "tiny_001", "--seeds", "2", code=6).stderr
+    judged = project.rlx("noise", "tiny_001", "--seeds", "2", code=6)
+    assert "the attempts of tiny_001 ran different code: code " in judged.stderr
 
 
 def test_a_fork_goes_on_in_a_new_run_that_names_its_origin(project: Project) -> None:

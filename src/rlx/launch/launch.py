@@ -103,7 +103,7 @@ def more(run: Run, count_or_seeds: int | Sequence[int], *, is_anyway: bool = Fal
     if changes:
         raise Refused(
             f"{run.name} cannot get further seeds: {', '.join(changes)} changed since",
-            hint=f"train a new run: rlx train runs/{run.name}/{SNAPSHOT} (--anyway mixes them, which no comparison takes)",
+            hint=f"train a new run: rlx train runs/{run.name}/{SNAPSHOT} (--anyway mixes them: not comparable)",
         )
     if isinstance(count_or_seeds, int):
         first = max((seed.number for seed in run.seeds), default=-1) + 1

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from rlx.compare.ground import Ground
 from rlx.compare.side import Side, Training
 from rlx.compare.verdict import Verdict
 from rlx.launch import launch
 from rlx.launch.resources import Slots
-from rlx.compare.ground import Ground
 from rlx.loop.step import Action, Evaluate, Resume, Standing, Train
 from rlx.runs.reference import Reference
 from rlx.runs.run import Run, Seed

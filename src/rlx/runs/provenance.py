@@ -23,11 +23,11 @@ PACKAGES = ("numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "
 VARIABLES = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "MUJOCO_GL", "PYTHONHASHSEED")
 MAX_UNTRACKED = 200
 CODE = (".py", ".pyx", ".so", ".c", ".cpp", ".xml", ".mjcf", ".urdf", ".sdf")
-NOT_CODE = ("runs", "node_modules", "site-packages", "__pycache__")
 MAX_FILES = 20_000
 HARMLESS = (".md", ".rst", ".ipynb", "LICENSE", ".gitignore")
 HARMLESS_FOLDERS = ("configs", "docs", "tests")
 """Files of a repository that no training runs; a run's own config is compared by its snapshot."""
+NOT_CODE = (*HARMLESS_FOLDERS, "runs", "node_modules", "site-packages", "__pycache__")
 _HARMFUL = (
     ":(top)",
     *(f":(top,exclude)*{name}" for name in HARMLESS),
@@ -75,7 +75,9 @@ def code_hash(root: Path) -> str | None:
     for folder, folders, names in os.walk(root):
         here = Path(folder)
         folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in (*NOT_CODE, *HARMLESS_FOLDERS) and not _is_venv(here / name)
+            name
+            for name in folders
+            if not name.startswith(".") and name not in NOT_CODE and not _is_venv(here / name)
         )
         found += [here / name for name in sorted(names) if name.endswith(CODE)]
         if len(found) > MAX_FILES:

@@ -48,11 +48,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     try:
         ended = settle(args.baseline, args.candidate, root=project.root(), limits=limits, report=ticker, say=say)
     except KeyboardInterrupt:
-        again = shlex.join(["rlx", "settle", args.baseline, args.candidate])
+        again = _again(args.baseline, args.candidate, most=most, deadline=args.deadline)
         raise Interrupted("stopped; every seed saved `latest`", hint=f"it goes on where it was: {again}") from None
     finally:
         ticker.close()
-    return {**ended.document(), "exit_code": ended.exit_code}
+    return {**ended.document(), "deadline": args.deadline, "exit_code": ended.exit_code}
+
+
+def _again(base: str, new: str, *, most: int, deadline: str | None) -> str:
+    """Return the command that goes on, within the same limits."""
+    limits = [*(["--max-seeds", str(most)] if most < 24 else []), *(["--deadline", deadline] if deadline else [])]
+    return shlex.join(["rlx", "settle", base, new, *limits])
 
 
 def render(data: dict[str, Any]) -> str:
@@ -84,9 +90,9 @@ def _stopped(data: dict[str, Any]) -> str:
 def _next(data: dict[str, Any]) -> str:
     base, new, why = data["baseline"], data["run"], data["stopped"]
     if why == "deadline":
-        return f"rlx settle {base} {new}"
+        return _again(base, new, most=data["max_seeds"], deadline=data["deadline"])
     if why == "spent" and data["max_seeds"] < 24:
-        return f"rlx settle {base} {new} --max-seeds 24"
+        return f"{_again(base, new, most=24, deadline=data['deadline'])} --max-seeds 24"
     if why in ("stuck", "crashing"):
         return f"rlx info {new if data['stuck']['candidate'] else base} --traceback"
     commands: list[str] = data["commands"] if why == "invalid" else []
