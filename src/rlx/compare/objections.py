@@ -143,11 +143,7 @@ def _unchanged(base: Side, new: Side) -> Iterator[Objection]:
         return
     if base.versions and new.versions and base.versions[-1] != new.versions[-1]:
         return
-    unseen = (
-        ""
-        if base.codes and base.codes[0] != NO_GIT
-        else " (the code was not hashed: its changes are not seen)"
-    )
+    unseen = "" if base.codes and base.codes[0] != NO_GIT else " (the code was not hashed: its changes are not seen)"
     yield Objection(f"only the seeds differ between {base.name} and {new.name}: there is no change to judge{unseen}")
 
 

@@ -75,9 +75,7 @@ def code_hash(root: Path) -> str | None:
     for folder, folders, names in os.walk(root):
         here = Path(folder)
         folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and name not in NOT_CODE and not _is_venv(here / name)
+            name for name in folders if not name.startswith(".") and name not in NOT_CODE and not _is_venv(here / name)
         )
         found += [here / name for name in sorted(names) if name.endswith(CODE)]
         if len(found) > MAX_FILES:
