@@ -89,7 +89,8 @@ def test_three_seeds_lean_and_the_commands_lead_to_ten(tmp_path: Path) -> None:
     candidate = only(compare([run_with(tmp_path, "a", pool(300, 3)), run_with(tmp_path, "b", pool(400, 4))]))
     assert candidate.verdict.verdict == "inconclusive"
     assert "undecided at 3 v 4" in candidate.verdict.line()
-    assert candidate.commands == ("rlx train --more a_001 --seeds 7", "rlx train --more b_001 --seeds 6")
+    assert candidate.commands == ("rlx settle a_001 b_001",)
+    assert candidate.by_hand == ("rlx train --more a_001 --seeds 7", "rlx train --more b_001 --seeds 6")
 
 
 def test_several_candidates_are_judged_against_the_first_and_share_the_error(tmp_path: Path) -> None:
@@ -126,6 +127,69 @@ def test_of_several_shared_protocols_the_one_with_most_seeds_then_episodes_count
         evaluate(run, pool(200, 9), fingerprint="few_seeds", episodes=500)
         evaluate(run, pool(250), fingerprint="many_episodes", episodes=100)
     assert compare([Run(base.path), Run(new.path)]).fingerprint == "many_episodes"
+
+
+def reported(run: Run, fingerprint: str = "aaa") -> Run:
+    """Record that the run's training reported under this protocol."""
+    for seed in run.seeds:
+        row = {"event": "reported", "time": 1.0, "step": 1024, "fingerprint": fingerprint}
+        files.append_line(seed.folder / "events.jsonl", files.encode(row))
+    return Run(run.path)
+
+
+def test_a_further_evaluation_leaves_the_verdict_and_is_named_beside_it(tmp_path: Path) -> None:
+    runs = [reported(run_with(tmp_path, name, pool(mean))) for name, mean in (("a", 300.0), ("b", 400.0))]
+    for run, mean in zip(runs, (400, 300), strict=True):
+        evaluate(run, pool(mean), fingerprint="3616495e1247", episodes=100)
+    comparison = compare([Run(run.path) for run in runs])
+    assert (comparison.fingerprint, only(comparison).verdict.verdict) == ("aaa", "better")
+    assert only(comparison).notes == ("also evaluated under 3616495e1247: rlx compare a_001 b_001 --protocol 3616",)
+    asked = compare([Run(run.path) for run in runs], protocol="3616")
+    assert (asked.fingerprint, only(asked).verdict.verdict) == ("3616495e1247", "worse")
+    assert only(asked).notes[:2] == (
+        "judged under 3616495e1247, not under the runs' own protocol aaa",
+        "also evaluated under aaa: rlx compare a_001 b_001 --protocol aaa"
+        " (`better` there, at 10 seeds: choosing among protocols is peeking)",
+    )
+
+
+def test_runs_with_different_protocols_of_their_own_are_judged_under_one_they_share(tmp_path: Path) -> None:
+    base = reported(run_with(tmp_path, "a", pool(300)), "aaa")
+    new = reported(run_with(tmp_path, "b", pool(400), fingerprint="bbb"), "bbb")
+    assert only(compare([base, new])).verdict.verdict == "invalid"
+    evaluate(new, pool(400), fingerprint="aaa")
+    comparison = compare([base, Run(new.path)])
+    assert (comparison.fingerprint, only(comparison).verdict.verdict) == ("aaa", "better")
+    why = "the two have no protocol of their own in common: judged under aaa, that of a_001"
+    assert only(comparison).notes == (why,)
+
+
+@pytest.mark.parametrize(("prefix", "how"), [("x", "none"), ("", "several"), ("a", "several")])
+def test_a_protocol_that_is_not_one_of_the_shared_ones_is_refused_with_those(
+    tmp_path: Path, prefix: str, how: str
+) -> None:
+    runs = [run_with(tmp_path, "a", pool(300)), run_with(tmp_path, "b", pool(400))]
+    for run in runs:
+        evaluate(run, pool(300), fingerprint="abc")
+    with pytest.raises(UsageError, match=how) as refused:
+        compare([Run(run.path) for run in runs], protocol=prefix)
+    assert refused.value.hint == "shared: aaa, abc"
+
+
+def test_a_candidate_that_shares_no_protocol_leaves_the_others_their_verdicts(tmp_path: Path) -> None:
+    base, good, poor = (run_with(tmp_path, name, pool(mean)) for name, mean in (("a", 300), ("b", 400), ("c", 200)))
+    odd = run_with(tmp_path, "d", pool(400), fingerprint="bbb")
+    evaluate(odd, pool(400), fingerprint="bbb", episodes=3)
+    evaluate(base, pool(300), fingerprint="ccc")
+    late = run_with(tmp_path, "e", pool(400), fingerprint="ccc")
+    comparison = compare([Run(base.path), good, Run(odd.path), poor, late])
+    verdicts = [(one.name, one.verdict.verdict, one.fingerprint) for one in comparison.candidates]
+    assert verdicts == [
+        ("b_001", "better", "aaa"), ("d_001", "invalid", None), ("c_001", "worse", "aaa"), ("e_001", "better", "ccc"),
+    ]  # fmt: skip
+    assert comparison.candidates[1].commands == ("rlx eval a_001", "rlx eval d_001 --like a_001")
+    rows = [(row["run"], row["fingerprint"]) for row in comparison.document()["runs"]]
+    assert rows == [("a_001", "aaa"), ("b_001", "aaa"), ("c_001", "aaa"), ("a_001", "ccc"), ("e_001", "ccc")]
 
 
 def test_different_step_counts_are_invalid_and_a_rounded_rollout_is_not(tmp_path: Path) -> None:
@@ -223,7 +287,8 @@ def test_a_crashed_baseline_seed_is_replaced_and_worse_is_not_said(tmp_path: Pat
     candidate = only(compare([base, new]))
     assert candidate.verdict.n == (9, 10)
     assert "seed 3 of c_001 crashed (boom): on the baseline's side it is left out and replaced" in candidate.notes
-    assert candidate.commands == ("rlx train --more c_001 --seeds 1",)
+    assert candidate.commands == ("rlx settle c_001 b_001",)
+    assert candidate.by_hand == ("rlx train --more c_001 --seeds 1",)
     candidate = only(compare([more(base, {10: 300.0}), new]))
     assert candidate.verdict.verdict == "inconclusive"
     assert "flatters the baseline" in candidate.verdict.reason
@@ -369,14 +434,14 @@ def test_the_winners_curse_is_shown_where_best_was_evaluated_again(tmp_path: Pat
     base, new = run_with(tmp_path, "a", pool(300)), run_with(tmp_path, "b", pool(400))
     for seed in (0, 1):
         for step, mean in ((256, 300.0), (512, 480.0 + seed), (1024, 400.0)):
-            document = {"purpose": "selection", "mean": mean, "seed": seed, "step": step}
+            document = {"purpose": "selection", "mean": mean, "seed": seed, "step": step, "protocol": PROTOCOL}
             store.save_evaluation(new.path, "sel", f"seed_{seed}_step_{step}", document)
     assert only(compare([base, Run(new.path)])).notes == ()
     for seed in (0, 1):
-        document = {"purpose": "report", "mean": 440.0, "seed": seed, "step": 512}
+        document = {"purpose": "report", "mean": 440.0, "seed": seed, "step": 512, "time": 1.0, "protocol": PROTOCOL}
         store.save_evaluation(new.path, "aaa", f"seed_{seed}_best", document)
     assert only(compare([base, Run(new.path)])).notes == (
-        "`best` of b_001 was selected at 480.5 and scores 440 on fresh episodes (2 seeds): winner's curse",
+        "`best` of b_001 was selected at 480.5 and scores 440 on report episodes (2 seeds): winner's curse",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rlx.compare.reports import Curse, common_fingerprint, newest, reports_of, winners_curse
+from rlx.compare.reports import Curse, newest, reports_of, shared_fingerprints, winners_curse
 from rlx.runs import store
 from rlx.runs.run import Run
 from tests.evaluate.linear import GOOD, make_run
@@ -42,20 +42,37 @@ def test_the_shared_protocol_with_most_seeds_then_episodes_then_the_newest_count
         run = keep(run, f"seed_{seed}_latest", fingerprint=fingerprint, seed=seed, mean=1, time=time,
                    protocol={"episodes": episodes})  # fmt: skip
     found = reports_of(run)
-    assert common_fingerprint([found, found]) == "long"
+    assert shared_fingerprints([found, found])[0] == "long"
     del found["long"]
-    assert common_fingerprint([found, found]) == "new"
-    assert common_fingerprint([found, {"else": {}}]) is None
+    assert shared_fingerprints([found, found])[0] == "new"
+    assert shared_fingerprints([found, {"else": {}}]) == []
     assert newest(found).time == 2.0
     run = keep(run, "seed_1_latest", fingerprint="old", seed=1, mean=1)
-    assert common_fingerprint([reports_of(run)]) == "old"
+    assert shared_fingerprints([reports_of(run)])[0] == "old"
+    assert shared_fingerprints([reports_of(run)], ["new"])[0] == "new"
+    assert shared_fingerprints([reports_of(run)], ["new", "old"])[0] == "old"
 
 
-def test_the_claim_of_best_is_its_selecting_evaluation(tmp_path: Path) -> None:
+def test_the_claim_of_best_is_the_evaluation_that_selected_it(tmp_path: Path) -> None:
     run = make_run(tmp_path, "a", {0: GOOD, 1: GOOD}, names=())
     for step, mean in ((1, 30), (2, 90), (3, 50)):
-        keep(run, f"seed_0_step_{step}", seed=0, mean=mean, purpose="selection")
-    assert winners_curse(run) is None
-    keep(run, "seed_1_best", seed=1, mean=60)
-    run = keep(run, "seed_0_best", seed=0, mean=70)
-    assert winners_curse(run) == Curse(90.0, 70.0, 1)
+        keep(run, f"seed_0_step_{step}", fingerprint="sel", seed=0, mean=mean, purpose="selection", step=step)
+    keep(run, "seed_0_latest", seed=0, mean=60)
+    assert winners_curse(run, "aaa") is None
+    keep(run, "seed_1_best", seed=1, mean=60, step=2)
+    run = keep(run, "seed_0_best", seed=0, mean=70, step=2)
+    assert winners_curse(run, "aaa") == Curse(90.0, 70.0, 1, "report")
+    assert winners_curse(run, "bbb") is None
+
+
+def test_best_on_fresh_episodes_of_the_same_protocol_counts_before_its_report(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "a", {0: GOOD, 1: GOOD}, names=())
+    for seed in (0, 1):
+        keep(run, f"seed_{seed}_step_2", fingerprint="sel", seed=seed, mean=90 + seed, purpose="selection", step=2)
+        keep(run, f"seed_{seed}_best", seed=seed, mean=80, step=2)
+    other = {"episodes": 100, "env": {"id": "Other-v0"}}
+    keep(run, "seed_1_best", fingerprint="else", seed=1, mean=1, purpose="fresh", step=2, protocol=other)
+    assert winners_curse(run, "aaa") == Curse(90.5, 80.0, 2, "report")
+    keep(run, "seed_0_best", fingerprint="old", seed=0, mean=40, purpose="fresh", step=2, time=0.5)
+    keep(run, "seed_0_best", fingerprint="new", seed=0, mean=65, purpose="fresh", step=2)
+    assert winners_curse(run, "aaa") == Curse(90.0, 65.0, 1, "fresh")

@@ -64,6 +64,18 @@ def test_the_report_protocol_with_most_seeds_is_shown_and_the_newest_of_equals(m
     assert final_returns(run).fingerprint == "zzz"
 
 
+def test_the_protocol_that_training_reported_under_is_shown_whatever_was_evaluated_later(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [1.0], 1: [2.0]})
+    for seed in (0, 1):
+        row = {"event": "reported", "time": 1.0, "step": 100, "fingerprint": "own"}
+        files.append_line(run.path / f"seed_{seed}" / "events.jsonl", files.encode(row))
+        evaluate(run, "own", f"seed_{seed}_latest", 1.0)
+        evaluate(run, "zzz", f"seed_{seed}_latest", 9.0)
+    run = Run(run.path)
+    assert run.own_protocol == "own"
+    assert (final_returns(run).fingerprint, summary(run)["return"]["mean"]) == ("own", 1.0)
+
+
 def test_a_seed_without_report_is_left_out_rather_than_mixed_in(make_run: MakeRun) -> None:
     run = make_run(seeds={0: [1.0], 1: [2.0]})
     evaluate(run, "r", "seed_1_latest", 50.0)

@@ -47,6 +47,7 @@ def test_a_script_can_be_evaluated_like_every_run(project: Path) -> None:
     document = rlx.open("mine_001").evaluations()[0]
     assert document["seed"] == 0
     assert document["mean"] == evaluation.mean
+    assert rlx.open("mine_001").own_protocol == evaluation.fingerprint
 
 
 def test_a_second_seed_joins_the_run(project: Path) -> None:

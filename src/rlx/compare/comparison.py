@@ -16,7 +16,7 @@ from rlx.compare.guardrails import Guard, Guardrail
 from rlx.compare.looks import holm_shares
 from rlx.compare.objections import trained_changes
 from rlx.compare.pair import Pair
-from rlx.compare.reports import Report, Reports, common_fingerprint, newest, reports_of, stored_reports
+from rlx.compare.reports import Report, Reports, newest, reports_of, shared_fingerprints, stored_reports
 from rlx.compare.side import Side
 from rlx.compare.verdict import Verdict, guarded, invalid
 from rlx.config.diff import Change, diff
@@ -30,13 +30,18 @@ Seeds = Mapping[int, Report]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A run beside the baseline: what was changed, what else differs, the verdict, and commands that lead on."""
+    """A run beside the baseline: what was changed, what else differs, the verdict, and commands that lead on.
+
+    `fingerprint` is the protocol of this pair, None where it shares none; `by_hand` does what a command does at once.
+    """
 
     name: str
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
     verdict: Verdict
     commands: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
+    fingerprint: str | None = None
     guardrails: Mapping[str, Guardrail] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
@@ -48,22 +53,39 @@ class Candidate:
             **self.verdict.document(),
             "line": self.verdict.line(),
             "commands": list(self.commands),
+            "by_hand": list(self.by_hand),
+            "fingerprint": self.fingerprint,
             "guardrails": {name: one.document() for name, one in self.guardrails.items()},
         }
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Several runs beside a baseline; `sides` is empty where they share no protocol.
+class Row:
+    """A run's seeds under one protocol, with what was measured beside the score."""
 
-    `figures` are what was measured beside the return, a value a seed: run → metric → values.
-    """
+    side: Side
+    fingerprint: str
+    seeds: Seeds
+
+    def document(self) -> dict[str, Any]:
+        """Return the row as JSON-able data."""
+        metric = next(iter(self.seeds.values())).metric
+        metrics = {name: _spread(of) for name, of in _figures(self.seeds).items()}
+        return {**self.side.document(), "fingerprint": self.fingerprint, "metric": metric, "metrics": metrics}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several runs beside a baseline; the baseline has a row for each protocol that a pair is judged under."""
 
     baseline: str
     candidates: tuple[Candidate, ...]
-    fingerprint: str | None = None
-    sides: tuple[Side, ...] = field(default=())
-    figures: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The protocol of the first pair that shares one."""
+        return self.rows[0].fingerprint if self.rows else None
 
     @property
     def is_invalid(self) -> bool:
@@ -74,48 +96,77 @@ class Comparison:
         return {
             "baseline": self.baseline,
             "fingerprint": self.fingerprint,
-            "runs": [
-                {**side.document(), "metrics": {name: _spread(of) for name, of in self.figures[side.name].items()}}
-                for side in self.sides
-            ],
+            "runs": [row.document() for row in self.rows],
             "candidates": [candidate.document() for candidate in self.candidates],
         }
 
 
-def compare(runs: Sequence[Run], *, minimum_effect: float = 0.0, guards: Sequence[Guard] = ()) -> Comparison:
+def compare(
+    runs: Sequence[Run], *, minimum_effect: float = 0.0, guards: Sequence[Guard] = (), protocol: str | None = None
+) -> Comparison:
     """Compare runs with the first on the report evaluations they have, and record the looks this takes.
 
-    Guards hold back a `better` that harms another metric.
+    Each pair is judged under its own protocol where both have the same, else under one that both were scored under;
+    `protocol`, the beginning of a fingerprint, chooses another of those. Guards hold back a `better` that harms another
+    metric.
     """
     if len(runs) < 2 or len({run.path for run in runs}) < len(runs):
         raise UsageError("nothing to compare", hint="name a baseline and at least one other run: rlx compare A B")
-    reports = [reports_of(run) for run in runs]
-    fingerprint = common_fingerprint(reports)
-    if fingerprint is None:
-        return Comparison(runs[0].name, tuple(_unlike(runs, reports, index) for index in range(1, len(runs))))
-    found = [of[fingerprint] for of in reports]
-    root = runs[0].path.parent.parent
+    base, *others = runs
+    reports = {run.name: reports_of(run) for run in runs}
+    shared = {run.name: _shared(base, run, reports[base.name], reports[run.name]) for run in others}
+    if protocol is not None:
+        shared = _asked(shared, protocol)
+    root = base.path.parent.parent
     codes, known = Codes(root), looks.read(root)
-    sides = tuple(side_of(run, seeds, like=runs[0], codes=codes) for run, seeds in zip(runs, found, strict=True))
-    pairs = [
-        Pair(runs[0], run, sides[0], side, fingerprint, codes, known, minimum_effect)
-        for run, side in zip(runs[1:], sides[1:], strict=True)
-    ]
-    candidates = tuple(
-        _guard(candidate, pair, found[0], seeds, guards)
-        for candidate, pair, seeds in zip(_judge(pairs), pairs, found[1:], strict=True)
-    )
+    rows: dict[tuple[str, str], Row] = {}
+    pairs: dict[str, Pair] = {}
+    for run in others:
+        for fingerprint in shared[run.name][:1]:
+            for one in (base, run):
+                seeds = reports[one.name][fingerprint]
+                if (fingerprint, one.name) not in rows:
+                    side = side_of(one, seeds, like=base, codes=codes)
+                    rows[fingerprint, one.name] = Row(side, fingerprint, seeds)
+            sides = [rows[fingerprint, one.name].side for one in (base, run)]
+            pairs[run.name] = Pair(base, run, sides[0], sides[1], fingerprint, codes, known, minimum_effect,
+                                   also_under=tuple(shared[run.name][1:]))  # fmt: skip
+    judged = dict(zip(pairs, _judge(list(pairs.values())), strict=True))
+    for name, pair in pairs.items():
+        ours, theirs = (rows[pair.fingerprint, one].seeds for one in (base.name, name))
+        judged[name] = _guard(judged[name], pair, ours, theirs, guards)
     with contextlib.suppress(OSError):  # a project that cannot be written to can still be compared
-        looks.record(root, [one.record for pair in pairs for one in pair.taken])
-    figures = {side.name: _figures(seeds) for side, seeds in zip(sides, found, strict=True)}
-    return Comparison(runs[0].name, candidates, fingerprint, sides, figures)
+        looks.record(root, [one.record for pair in pairs.values() for one in pair.taken])
+    candidates = tuple(judged.get(run.name) or _unlike(base, run, reports, asked=protocol) for run in others)
+    return Comparison(base.name, candidates, tuple(rows.values()))
+
+
+def _shared(base: Run, new: Run, ours: Reports, theirs: Reports) -> list[str]:
+    return shared_fingerprints([ours, theirs], [base.own_protocol, new.own_protocol])
+
+
+def _asked(shared: Mapping[str, list[str]], prefix: str) -> dict[str, list[str]]:
+    """Put the protocol that was asked for first; a pair that does not share it has none."""
+    known = sorted({fingerprint for every in shared.values() for fingerprint in every})
+    found = [fingerprint for fingerprint in known if fingerprint.startswith(prefix)]
+    if len(found) != 1 or not prefix:
+        how = "several" if found else "none"
+        hint = f"shared: {', '.join(known)}" if known else "evaluate both under one first: rlx eval B --like A"
+        raise UsageError(f"--protocol {prefix}: {how} of the protocols these runs share begins so", hint=hint)
+    return {
+        name: [*found, *(one for one in every if one not in found)] if found[0] in every else []
+        for name, every in shared.items()
+    }
 
 
 def look(base: Run, new: Run, fingerprint: str, *, is_replication: bool = False) -> tuple[Pair, Candidate]:
     """Judge one pair under one protocol, on whatever has been scored so far; the looks are for the caller to record."""
     codes, known = Codes(base.path.parent.parent), looks.read(base.path.parent.parent)
-    sides = [side_of(run, stored_reports(run).get(fingerprint, {}), like=base, codes=codes) for run in (base, new)]
-    pair = Pair(base, new, sides[0], sides[1], fingerprint, codes, known, is_replication=is_replication)
+    ours, theirs = stored_reports(base), stored_reports(new)
+    sides = [side_of(run, of.get(fingerprint, {}), like=base, codes=codes) for run, of in ((base, ours), (new, theirs))]
+    others = tuple(one for one in _shared(base, new, ours, theirs) if one != fingerprint)
+    pair = Pair(base, new, sides[0], sides[1], fingerprint, codes, known, is_replication=is_replication,
+                also_under=others)  # fmt: skip
     return pair, _judge([pair])[0]
 
 
@@ -157,20 +208,33 @@ def _refusal(pair: Pair) -> Verdict:
 
 def _candidate(pair: Pair, verdict: Verdict) -> Candidate:
     changes = tuple(trained_changes(pair.base, pair.new))
-    return Candidate(pair.new.name, changes, tuple(pair.notes(verdict)), verdict, tuple(pair.commands(verdict)))
+    return Candidate(
+        pair.new.name, changes, tuple(pair.notes(verdict)), verdict, tuple(pair.commands(verdict)),
+        tuple(pair.by_hand(verdict)), pair.fingerprint,
+    )  # fmt: skip
 
 
-def _unlike(runs: Sequence[Run], reports: Sequence[Reports], index: int) -> Candidate:
+def _unlike(base: Run, new: Run, reports: Mapping[str, Reports], *, asked: str | None) -> Candidate:
     """Say in what the protocols differ, and which commands evaluate both under one."""
-    base, new = runs[0], runs[index]
-    ours, theirs = (newest(reports[which]).protocol for which in (0, index))
-    differing = ", ".join(change.key for change in diff(ours, theirs)) or "the other runs'"
-    reason = f"{base.name} and {new.name} were evaluated under different protocols ({differing})"
+    ours, theirs = (_protocol(run, reports[run.name]) for run in (base, new))
+    differing = ", ".join(change.key for change in diff(ours, theirs))
+    how = f"different protocols ({differing})" if differing else "different protocols"
+    reason = f"{base.name} and {new.name} were evaluated under {how}"
     is_script = SCRIPT_BACKEND in (base.metadata.get("backend"), new.metadata.get("backend"))
-    under_one = (f"rlx eval {base.name}", f"rlx eval {new.name} --like {base.name}")
-    commands = () if is_script else under_one  # rlx cannot open a script's own checkpoints
+    commands: tuple[str, ...] = (f"rlx eval {base.name}", f"rlx eval {new.name} --like {base.name}")
+    if is_script:
+        commands = ()  # rlx cannot open a script's own checkpoints
+    if asked is not None and reports[base.name].keys() & reports[new.name].keys():
+        reason = f"{base.name} and {new.name} were not both evaluated under {asked}"
+        commands = (f"rlx compare {base.name} {new.name}",)
     changes = trained_changes(*(Side(run.name, (), config=run.config) for run in (base, new)))
     return Candidate(new.name, tuple(changes), (), invalid(reason, n=(0, 0)), commands)
+
+
+def _protocol(run: Run, found: Reports) -> Mapping[str, Any]:
+    """Return the run's own protocol where it is known, else the one it was scored under last."""
+    own = found.get(run.own_protocol or "")
+    return next(iter(own.values())).protocol if own else newest(found).protocol
 
 
 def _figures(reports: Mapping[int, Report]) -> dict[str, list[float]]:

@@ -15,6 +15,7 @@ from rlx.compare.objections import Objection, objections
 from rlx.compare.reports import winners_curse
 from rlx.compare.side import Side, Training
 from rlx.compare.verdict import Rules, Verdict, judge, strength, undecided
+from rlx.figures import figure
 from rlx.runs.looks import LookRecord, Party
 from rlx.runs.run import Run
 
@@ -34,7 +35,8 @@ class Taken:
 class Pair:
     """A candidate and the baseline under one protocol; `known` are the looks the project has recorded.
 
-    A replication has the baseline's own config, on purpose.
+    A replication has the baseline's own config, on purpose. `also_under` are further protocols that both were scored
+    under.
     """
 
     base_run: Run
@@ -46,6 +48,7 @@ class Pair:
     known: Sequence[LookRecord]
     minimum_effect: float = 0.0
     is_replication: bool = False
+    also_under: tuple[str, ...] = ()
 
     @cached_property
     def ids(self) -> tuple[str, str]:
@@ -127,11 +130,17 @@ class Pair:
         if not self.objections:
             for side in self._own():
                 found += [one.mend(side.name, evaluate=side.evaluate) for one in side.having("pending")]
-            found += [] if verdict.is_futile or verdict.next_look is None else self._train_commands(verdict.next_look)
+            missing = self.by_hand(verdict)
+            can_settle = missing and len(self._own()) == 2
+            found += [f"rlx settle {self.base.name} {self.new.name}"] if can_settle else missing
             found += [] if found else [f"rlx plot {self.base.name} {self.new.name}"]
         return [command for command in dict.fromkeys(found) if command]
 
-    def _train_commands(self, wanted: int) -> list[str]:
+    def by_hand(self, verdict: Verdict) -> list[str]:
+        """Return the commands that train what the next look needs, one a side: what `rlx settle` does by itself."""
+        wanted = verdict.next_look
+        if self.objections or verdict.is_futile or wanted is None:
+            return []
         counted = len(self.base.trainings) - len(self.base.having("crashed")), len(self.new.trainings)
         return [
             f"rlx train --more {side.name} --seeds {wanted - count}"
@@ -145,7 +154,7 @@ class Pair:
 
     def notes(self, verdict: Verdict) -> list[str]:
         """Return what a reader of the verdict has to know beside it."""
-        found = [*self._code_note()]
+        found = [*self._code_note(), *self._protocols()]
         if not self.objections:
             found += [*self._waiting(), *self._crashed(), *self._every_seed(verdict), *self._tail(), *self._history()]
             found += [*self._scripts(verdict)]
@@ -183,7 +192,7 @@ class Pair:
             worst = float(np.nanmin(seen)) if seen and not np.isnan(seen).all() else float("nan")
             by = "the worst seen" if self.floor is None or worst < self.floor else "as the random policy"
             for one in failed:
-                yield f"seed {one.seed} of {self.new.name} {_end(one)}: it scores {worst:.4g}, {by}"
+                yield f"seed {one.seed} of {self.new.name} {_end(one)}: it scores {figure(worst)}, {by}"
 
     def _every_seed(self, verdict: Verdict) -> Iterator[str]:
         """Seeds beyond the look that decided are shown, and change nothing."""
@@ -217,12 +226,47 @@ class Pair:
         if again:
             yield f"the same two configs were looked at before: {', '.join(sorted(again))}; each pair may err anew"
 
+    def _protocols(self) -> Iterator[str]:
+        """Say where the protocol is not both runs' own, which others there are, and what was decided under those."""
+        ours, theirs = self.base_run.own_protocol, self.new_run.own_protocol
+        if ours == theirs and ours not in (None, self.fingerprint):
+            yield f"judged under {self.fingerprint}, not under the runs' own protocol {ours}"
+        elif ours and theirs and ours != theirs:
+            whose = [f", that of {run.name}" for run in (self.base_run, self.new_run)
+                     if run.own_protocol == self.fingerprint]  # fmt: skip
+            yield f"the two have no protocol of their own in common: judged under {self.fingerprint}{''.join(whose)}"
+        for other in self.also_under:
+            start = _beginning(other, (self.fingerprint, *self.also_under))
+            command = f"rlx compare {self.base.name} {self.new.name} --protocol {start}"
+            yield f"also evaluated under {other}: {command}{self._peeked(other)}"
+
+    def _peeked(self, fingerprint: str) -> str:
+        """Say what a look under another protocol decided."""
+        stages = {stage.seeds: stage for stage in self.rules.plan.stages}
+        for row in self.known:
+            if row.pair == self.ids and row.fingerprint == fingerprint and row.seeds in stages:
+                ours, theirs = (tuple(party.scores.values()) for party in (row.baseline, row.candidate))
+                made = Look(stages[row.seeds], ours, theirs, row.above, row.below)
+                decision = self.rules.decision(made, share=1.0)
+                if decision:
+                    return f" (`{decision}` there, at {row.seeds} seeds: choosing among protocols is peeking)"
+        return ""
+
     def _curse(self) -> Iterator[str]:
         for run in (self.base_run, self.new_run):
-            curse = winners_curse(run)
+            curse = winners_curse(run, self.fingerprint)
             if curse and curse.claimed > curse.scored:
-                claim = f"`best` of {run.name} was selected at {curse.claimed:.4g}"
-                yield f"{claim} and scores {curse.scored:.4g} on fresh episodes ({curse.seeds} seeds): winner's curse"
+                claim = f"`best` of {run.name} was selected at {figure(curse.claimed)}"
+                seeds = f"{curse.seeds} seed{'' if curse.seeds == 1 else 's'}"
+                scored = f"scores {figure(curse.scored)} on {curse.episodes} episodes ({seeds})"
+                yield f"{claim} and {scored}: winner's curse"
+
+
+def _beginning(fingerprint: str, among: Sequence[str]) -> str:
+    """Return as much of a fingerprint as tells it from the others."""
+    sizes = range(4, len(fingerprint))
+    told = (fingerprint[:size] for size in sizes if sum(one.startswith(fingerprint[:size]) for one in among) == 1)
+    return next(told, fingerprint)
 
 
 def _end(one: Training) -> str:

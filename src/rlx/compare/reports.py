@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ class Report:
     protocol: Mapping[str, Any]
     random: float | None
     figures: Mapping[str, float]
+    metric: str = "return"
 
 
 Reports = dict[str, dict[int, Report]]
@@ -33,11 +34,15 @@ Reports = dict[str, dict[int, Report]]
 
 @dataclass(frozen=True)
 class Curse:
-    """What the `best` checkpoints of a run claimed when they were selected, and what they score on fresh episodes."""
+    """What the `best` checkpoints of a run claimed when they were selected, and what they score on other episodes.
+
+    `episodes` says on which: `fresh` or `report`.
+    """
 
     claimed: float
     scored: float
     seeds: int
+    episodes: str
 
 
 def reports_of(run: Run) -> Reports:
@@ -68,6 +73,7 @@ def _report(document: Mapping[str, Any]) -> Report:
         protocol=document["protocol"],
         random=_score(random) if random else None,
         figures={name: number(document[key]) for name, key in names.items() if key in document} | _terms(document),
+        metric=str(document.get("metric") or "return"),
     )
 
 
@@ -97,16 +103,21 @@ def _explain_nothing(run: Run) -> None:
     raise NotFound(f"{run.name} has no report evaluation of its final policy", hint=hint)
 
 
-def common_fingerprint(reports: Sequence[Reports]) -> str | None:
-    """Return the protocol all runs share: the one with most seeds, then most episodes, then the newest."""
+def shared_fingerprints(reports: Sequence[Reports], own: Collection[str | None] = ()) -> list[str]:
+    """Return the protocols that all runs were scored under, the one to judge by first.
+
+    That is the runs' `own` where it is one and the same; else the one with most seeds, then most episodes, then the
+    newest.
+    """
     shared = set.intersection(*(set(found) for found in reports))
 
-    def order(fingerprint: str) -> tuple[int, int, float]:
+    def order(fingerprint: str) -> tuple[bool, int, int, float]:
         every = [found[fingerprint] for found in reports]
         newest = [report for seeds in every for report in seeds.values()]
-        return sum(map(len, every)), newest[0].protocol["episodes"], max(report.time for report in newest)
+        is_own = set(own) == {fingerprint}
+        return is_own, sum(map(len, every)), newest[0].protocol["episodes"], max(report.time for report in newest)
 
-    return max(shared, key=order, default=None)
+    return sorted(shared, key=order, reverse=True)
 
 
 def newest(found: Reports) -> Report:
@@ -114,24 +125,32 @@ def newest(found: Reports) -> Report:
     return max((report for seeds in found.values() for report in seeds.values()), key=lambda report: report.time)
 
 
-def winners_curse(run: Run) -> Curse | None:
-    """Compare what `best` checkpoints claimed with their report evaluation; None where there is none of those.
+def winners_curse(run: Run, fingerprint: str) -> Curse | None:
+    """Compare what `best` checkpoints claimed with what they score on fresh episodes, else on those of this report.
 
-    The claim is the selecting evaluation, the highest of all that were made: it is high by skill and by luck, and only
-    the skill is there on fresh episodes.
+    The claim is the evaluation that selected this very checkpoint, the highest of all that were made: it is high by
+    skill and by luck, and only the skill is there on other episodes. Only seeds that have both count. None where no
+    `best` was evaluated under this protocol, its episodes aside.
     """
-    claims: dict[int, float] = {}
-    scores: dict[int, float] = {}
-    for document in run.evaluations():
-        seed = document.get("seed")
-        if not isinstance(seed, int):
-            continue
-        if document.get("purpose") == "selection":
-            claims[seed] = max(claims.get(seed, float("-inf")), _score(document))
-        elif document.get("purpose") == "report" and document["name"] == f"seed_{seed}_best":
-            scores[seed] = _score(document)
-    both = sorted(claims.keys() & scores.keys())
-    if not both:
-        return None
-    claimed, scored = (sum(of[seed] for seed in both) / len(both) for of in (claims, scores))
-    return Curse(claimed, scored, len(both))
+    documents = run.evaluations()
+    asked = next((_measure(one) for one in documents if one["fingerprint"] == fingerprint), None)
+    alike = [one for one in documents if _measure(one) == asked]
+    claims = {one["name"]: _score(one) for one in alike if one.get("purpose") == "selection"}
+    best = sorted((one for one in alike if one["name"] == f"seed_{one.get('seed')}_best"), key=lambda one: one["time"])
+    for episodes, again in (
+        ("fresh", [one for one in best if one.get("purpose") == "fresh"]),
+        ("report", [one for one in best if one["fingerprint"] == fingerprint]),
+    ):
+        newest = {one["seed"]: (f"seed_{one['seed']}_step_{one.get('step')}", _score(one)) for one in again}
+        both = [(claims[selected], scored) for selected, scored in newest.values() if selected in claims]
+        if both:
+            claimed, scored = (sum(of) / len(both) for of in zip(*both, strict=True))
+            return Curse(claimed, scored, len(both), episodes)
+    return None
+
+
+def _measure(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is measured, whatever the episodes: selection, report and fresh episodes of one protocol agree."""
+    protocol = document.get("protocol") or {}
+    aside = {"episodes", "seeds", "purpose"} | (set() if protocol.get("metric") == "pass_rate" else {"scenarios"})
+    return {key: value for key, value in protocol.items() if key not in aside}

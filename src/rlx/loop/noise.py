@@ -18,7 +18,7 @@ from rlx.compare.ground import Ground
 from rlx.compare.looks import PLAN
 from rlx.compare.noise import Noise, noise
 from rlx.compare.objections import side_objections
-from rlx.compare.reports import stored_reports
+from rlx.compare.reports import shared_fingerprints, stored_reports
 from rlx.compare.side import Side
 from rlx.errors import EvidenceInvalid, JobFailed
 from rlx.launch import launch
@@ -118,12 +118,12 @@ def _pool(crew: Crew, side: Side, fingerprint: str) -> Pool:
 
 
 def _fingerprint(run: Run, ground: Ground) -> str:
-    """Return the run's own protocol; where code changed since, the one that most of its seeds were scored under."""
+    """Return the run's own protocol as it is now; where code changed since, as it was, so that scores are there."""
     from rlx.evaluate.measure import protocol_for
 
     stored = stored_reports(run)
     if stored and ground.changes(run):
-        return max(stored, key=lambda fingerprint: len(stored[fingerprint]))
+        return shared_fingerprints([stored], [run.own_protocol])[0]
     return protocol_for(Reference(run), root=ground.root).fingerprint()
 
 

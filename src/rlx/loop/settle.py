@@ -18,7 +18,7 @@ from rlx.compare.comparison import Candidate, look
 from rlx.compare.ground import Ground
 from rlx.compare.looks import PLAN
 from rlx.compare.pair import Pair
-from rlx.compare.reports import common_fingerprint, stored_reports
+from rlx.compare.reports import shared_fingerprints, stored_reports
 from rlx.compare.verdict import Verdict
 from rlx.errors import EvidenceInvalid, JobFailed, UsageError
 from rlx.loop import entry, step
@@ -140,9 +140,10 @@ class Contest:
 
         base, new = self.crew.run("baseline"), self.crew.run("candidate")
         if self.crew.ground.changes(base) or self.crew.ground.changes(new):
-            shared = common_fingerprint([stored_reports(base), stored_reports(new)])
-            if shared is not None:
-                return shared
+            own = [base.own_protocol, new.own_protocol]
+            shared = shared_fingerprints([stored_reports(base), stored_reports(new)], own)
+            if shared:
+                return shared[0]
         return protocol_for(Reference(base), root=self.crew.ground.root).fingerprint()
 
     def _record(self, pair: Pair, candidate: Candidate) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +71,12 @@ class Seed:
             return int(told)
         row = metrics.last_row(self.metrics_path)
         return max(told, int(row["step"]) if row else 0)
+
+    @cached_property
+    def own_protocol(self) -> str | None:
+        """The fingerprint that training made its own report under; None where it has made none."""
+        told = [event.get("fingerprint") for event in self.events if event.get("event") == "reported"]
+        return str(told[-1]) if told else None
 
     def last(self, name: str) -> float | None:
         """Return the newest value of a metric."""
@@ -154,6 +161,12 @@ class Run:
         algo = self.config.get("algo") if "total_timesteps" not in self.metadata else self.metadata
         planned = algo.get("total_timesteps") if isinstance(algo, dict) else None
         return planned if isinstance(planned, int) else 0
+
+    @cached_property
+    def own_protocol(self) -> str | None:
+        """The fingerprint of the report protocol that training used, on most seeds; None where nothing was recorded."""
+        told = Counter(seed.own_protocol for seed in self.seeds if seed.own_protocol)
+        return max(told, key=lambda fingerprint: told[fingerprint], default=None)
 
     def series(self, name: str) -> dict[int, metrics.Series]:
         """Return one metric of every seed as NumPy arrays."""

@@ -194,13 +194,17 @@ class FinalReturns:
 
 
 def final_returns(run: Run) -> FinalReturns:
-    """Choose the report protocol that covers most seeds, of equals the one with most episodes, then the newest."""
-    best: tuple[int, int, float, dict[int, float], str] = (0, 0, 0.0, {}, "")
+    """Take the run's own report protocol; where it is not known, the one that covers most seeds.
+
+    Of equals the one with most episodes counts, then the newest.
+    """
+    best: tuple[bool, int, int, float, dict[int, float], str] = (False, 0, 0, 0.0, {}, "")
     for folder, names, changed in _evaluation_folders(run.path / "eval"):
         scores = _report_scores(folder, names)
         episodes = len(files.read_json(folder / names[0]).get("episodes") or []) if scores else 0
-        best = max(best, (len(scores), episodes, changed, scores, folder.name), key=lambda entry: entry[:3])
-    return FinalReturns(best[3], best[4])
+        is_own = bool(scores) and folder.name == run.own_protocol
+        best = max(best, (is_own, len(scores), episodes, changed, scores, folder.name), key=lambda entry: entry[:4])
+    return FinalReturns(best[4], best[5])
 
 
 def _evaluation_folders(place: Path) -> Iterable[tuple[Path, list[str], float]]:

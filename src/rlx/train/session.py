@@ -160,6 +160,7 @@ class Session:
         identity = checkpoints.read(self.folder / "latest", with_replay=False).identity
         named = {"checkpoint": "latest", "identity": identity}
         self._keep(evaluation, name=f"seed_{self.seed}_latest", beside={**beside, **named})
+        self.live.event("reported", step=self.step, fingerprint=evaluation.fingerprint)
 
     @cached_property
     def _report_protocol(self) -> Protocol:

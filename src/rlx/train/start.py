@@ -78,6 +78,8 @@ class ScriptRun:
             evaluation = evaluator.evaluate(_FunctionPolicy(policy))
         document = {**evaluation.document(), "seed": self._live.number, "step": self._step}
         store.save_evaluation(self.path, evaluation.fingerprint, f"seed_{self._live.number}_{name}", document)
+        if name == "latest":
+            self._live.event("reported", step=self._step, fingerprint=evaluation.fingerprint)
         return evaluation
 
     def finish(self, error: BaseException | None = None) -> None:

@@ -238,7 +238,11 @@ def test_a_checkpoint_scores_what_training_reported_and_is_filmed(
     rlx("train", "tiny.yaml")
     (file,) = tmp_path.glob("runs/tiny_001/eval/*/seed_0_latest.json")
     reported = json.loads(file.read_text())
+    shown = json.loads(rlx("ls", "--json"))["runs"][0]["return"]
+    rlx("eval", "tiny_001", "--episodes", "30")
     rlx("eval", "tiny_001", "--again")
+    assert json.loads(rlx("ls", "--json"))["runs"][0]["return"] == shown
+    assert Run(tmp_path / "runs/tiny_001").own_protocol == file.parent.name
     found = json.loads(file.read_text())
     assert found["episodes"] == reported["episodes"]
     assert len({episode["return"] for episode in found["episodes"]}) > 1

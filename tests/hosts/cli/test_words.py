@@ -11,8 +11,8 @@ from rlx.hosts.cli import words
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "–"), (0, "0"), (0.123456, "0.1235"), (475.25, "475.2"), (-1234.5, "-1,234"), (123456.7, "123,457"),
-        (1e12, "1e+12"), ("NaN", "nan"), ("-Infinity", "-inf"), (1e-9, "1e-09"),
+        (None, "–"), (0, "0"), (0.123456, "0.1235"), (475.25, "475.2"), (-1234.5, "−1,234"), (123456.7, "123,457"),
+        (1e12, "1e+12"), ("NaN", "nan"), ("-Infinity", "−inf"), (1e-9, "1e-09"),
     ],
 )  # fmt: skip
 def test_figures_read_well(value: float | str | None, text: str) -> None:

@@ -5,10 +5,13 @@ decided at 10, 16 or 24 seeds a side and never in between; looks are recorded, s
 Several candidates are corrected for their number. Exit code 6 where the evidence cannot be compared.
 Guards watch other metrics that were evaluated (length, success_rate, reward terms): harm that is shown blocks a
 `better`, and so does safety that is required and not shown. Higher is better unless `lower` is said.
+Every pair is judged under the protocol its trainings reported by; where both runs were also evaluated under another
+one, --protocol chooses that.
 
 Example: rlx compare cartpole_ppo_001 cartpole_ppo_002
          rlx compare base_001 wide_001 deep_001 --min-effect 10
          rlx compare base_001 wide_001 --guard success_rate --require-safe energy:0.5:lower
+         rlx compare base_001 wide_001 --protocol 3616
          rlx compare base_001 wide_001 --latex
 """
 
@@ -18,6 +21,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from rlx.hosts.cli.output import paint, table
+from rlx.hosts.cli.words import figure, signed
 from rlx.runs import project
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require-safe", action="append", default=[], metavar="METRIC:MARGIN", help="ask that it be shown unharmed"
     )
+    parser.add_argument("--protocol", metavar="FINGERPRINT", help="judge under this shared protocol (its beginning)")
     parser.add_argument("--all", action="store_true", help="show every config difference")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--csv", dest="shape", action="store_const", const="csv", help="a row a run, for spreadsheets")
@@ -54,7 +59,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     root = project.root()
     runs = [find(name, root=root) for name in (args.baseline, *args.candidates)]
     guards = [_guard(text) for text in args.guard] + [_guard(text, must_be_shown=True) for text in args.require_safe]
-    comparison = compare(runs, minimum_effect=args.min_effect, guards=guards)
+    comparison = compare(runs, minimum_effect=args.min_effect, guards=guards, protocol=args.protocol)
     data = {**comparison.document(), "exit_code": EvidenceInvalid.exit_code if comparison.is_invalid else 0}
     shape = "all" if args.all and not args.json else args.shape
     return {**data, "shape": shape} if shape else data
@@ -82,13 +87,10 @@ def render(data: dict[str, Any]) -> str:
     if shape in ("csv", "latex"):
         return _csv(data) if shape == "csv" else _latex(data)
     blocks = ["\n".join(_answer(data["baseline"], candidate) for candidate in data["candidates"])]
-    if len(data["candidates"]) > 1:
-        blocks.append(f"note: {len(data['candidates'])} candidates, corrected for their number (Holm)")
-    if data["runs"]:
-        header = ["run", "n", *_FIGURES, "steps", "seeds"]
-        blocks.append(table(header, [_row(side) for side in data["runs"]], right=range(1, 8)))
-        blocks += _metrics(data["runs"])
-        blocks.append(f"final policies, report episodes, protocol {data['fingerprint']}")
+    judged = sum(candidate["verdict"] != "invalid" for candidate in data["candidates"])
+    if judged > 1:
+        blocks.append(f"note: {judged} candidates, corrected for their number (Holm)")
+    blocks += _tables(data["runs"])
     most = len(data["candidates"][0]["changes"]) if shape == "all" else MOST_CHANGES
     blocks += [_candidate(data["baseline"], candidate, most=max(most, 1)) for candidate in data["candidates"]]
     return "\n\n".join(blocks)
@@ -106,24 +108,31 @@ def _answer(baseline: str, candidate: dict[str, Any]) -> str:
 
 
 def _guarded(name: str, one: dict[str, Any]) -> str:
-    return f"{name} {one['answer']}: {one['change']:+.4g} ({one['reason']})"
+    return f"{name} {one['answer']}: {signed(one['change'])} ({one['reason']})"
+
+
+def _tables(sides: list[dict[str, Any]]) -> list[str]:
+    """Return the scores of the runs, a table for each protocol."""
+    blocks = []
+    for fingerprint in dict.fromkeys(side["fingerprint"] for side in sides):
+        alike = [side for side in sides if side["fingerprint"] == fingerprint]
+        header = ["run", "n", *_FIGURES, "steps", "seeds"]
+        blocks += [table(header, [_row(side) for side in alike], right=range(1, 8)), *_metrics(alike)]
+        blocks.append(f"{alike[0]['metric']} of the final policies, report episodes, protocol {fingerprint}")
+    return blocks
 
 
 def _row(side: dict[str, Any]) -> list[str]:
     steps = "–".join(f"{step:,}" for step in dict.fromkeys((*side["steps"][:1], *side["steps"][-1:])))
     seeds = [*side["seeds"], *(f"{seed}:crashed" for seed in side["crashed"])]
-    seeds += [f"{seed}:{state}" for seed, state in side["pending"].items()]
-    return [side["run"], str(side["n"]), *(_figure(side[key]) for key in _FIGURES), steps or "–", " ".join(seeds)]
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+    seeds += [f"{seed}:{'not evaluated' if state == 'completed' else state}" for seed, state in side["pending"].items()]
+    return [side["run"], str(side["n"]), *(figure(side[key]) for key in _FIGURES), steps or "–", " ".join(seeds)]
 
 
 def _metrics(sides: list[dict[str, Any]]) -> list[str]:
     """Return a table of what was measured beside the return."""
     rows = [
-        [side["run"], name, str(one["n"]), *(_figure(one[key]) for key in ("mean", "sd", "min", "max"))]
+        [side["run"], name, str(one["n"]), *(figure(one[key]) for key in ("mean", "sd", "min", "max"))]
         for name in dict.fromkeys(name for side in sides for name in side["metrics"])
         for side in sides
         if (one := side["metrics"].get(name))
@@ -152,12 +161,16 @@ def _verdicts(data: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {candidate["run"]: candidate for candidate in data["candidates"]}
 
 
+def _first_sides(data: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return each run's side; the baseline's under the first protocol."""
+    return {side["run"]: side for side in reversed(data["runs"])}
+
+
 def _csv(data: dict[str, Any]) -> str:
     import csv
     import io
 
-    sides = {side["run"]: side for side in data["runs"]}
-    verdicts = _verdicts(data)
+    sides, verdicts = _first_sides(data), _verdicts(data)
     keys = ("verdict", "leaning", "low", "high", "p", "reason")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -174,15 +187,17 @@ def _csv(data: dict[str, Any]) -> str:
 
 def _latex(data: dict[str, Any]) -> str:
     """Return a booktabs table: mean ± sd over seeds, the difference with its interval, the verdict."""
-    verdicts = _verdicts(data)
+    sides, verdicts = _first_sides(data), _verdicts(data)
+    metrics = dict.fromkeys(side["metric"] for side in data["runs"])
     rows = []
-    for side in data["runs"]:
+    for name in (data["baseline"], *verdicts):
+        side, judged = sides.get(name, {"n": "--", "mean": None}), verdicts.get(name)
         spread = f"${_plain(side['mean'])} \\pm {_plain(side['sd'])}$" if side["mean"] is not None else "--"
-        judged = verdicts.get(side["run"])
-        effect = f"${_interval(judged)}$" if judged and judged["verdict"] != "invalid" else "--"
-        rows.append([_escape(side["run"]), str(side["n"]), spread, effect, judged["verdict"] if judged else "baseline"])
+        effect = f"${_interval(judged)}$" if judged and judged["leaning"] is not None else "--"
+        answer = judged["line"] if judged and judged["verdict"] == "invalid" else (judged or {}).get("verdict")
+        rows.append([_escape(name), str(side["n"]), spread, effect, _escape(answer or "baseline")])
     body = "\n".join(f"    {' & '.join(row)} \\\\" for row in rows)
-    head = "    run & seeds & return & difference & verdict \\\\"
+    head = f"    run & seeds & {_escape(' '.join(metrics) or 'score')} & difference & verdict \\\\"
     return "\n".join(
         [r"\begin{tabular}{lrrrl}", r"    \toprule", head, r"    \midrule", body, r"    \bottomrule", r"\end{tabular}"]
     )

@@ -9,18 +9,9 @@ import time
 from collections.abc import Sequence
 
 from rlx.errors import UsageError
-
-NOTHING = "–"
-
-
-def figure(value: float | str | None) -> str:
-    """Spell a metric's value in about four digits; the three non-finite words as they are stored are read too."""
-    if value is None:
-        return NOTHING
-    number = float(value)
-    if not math.isfinite(number):
-        return str(number)
-    return f"{number:,.0f}" if 1000 <= abs(number) < 1e7 else f"{number:.4g}"
+from rlx.figures import NOTHING as NOTHING
+from rlx.figures import figure as figure
+from rlx.figures import signed as signed
 
 
 def spread(score: dict[str, object] | None) -> str:

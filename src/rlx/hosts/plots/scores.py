@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlx.compare.reports import common_fingerprint, reports_of
+from rlx.compare.reports import reports_of, shared_fingerprints
 from rlx.errors import EvidenceInvalid, NotFound
 from rlx.files import number
 from rlx.runs.run import Run
@@ -39,14 +39,14 @@ class Scores:
 
 def evaluated(runs: Sequence[Run]) -> list[Scores]:
     """Return the scores of final policies under the protocol that all runs were evaluated by."""
-    fingerprint = common_fingerprint([reports_of(run) for run in runs])
-    if fingerprint is None:
+    shared = shared_fingerprints([reports_of(run) for run in runs], [run.own_protocol for run in runs])
+    if not shared:
         first, *others = [run.name for run in runs]
         raise EvidenceInvalid(
             f"{', '.join([first, *others])} were evaluated under different protocols",
             hint=f"rlx eval {first} && rlx eval {others[-1]} --like {first}",
         )
-    return [_evaluated(run, fingerprint) for run in runs]
+    return [_evaluated(run, shared[0]) for run in runs]
 
 
 def _evaluated(run: Run, fingerprint: str) -> Scores:

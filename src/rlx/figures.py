@@ -1,0 +1,25 @@
+"""How numbers read, wherever people see them: about four digits, thousands apart, a true minus."""
+
+from __future__ import annotations
+
+import math
+
+NOTHING = "–"
+
+
+def figure(value: float | str | None) -> str:
+    """Spell a metric's value; the three non-finite words as they are stored are read too."""
+    if value is None:
+        return NOTHING
+    number = float(value)
+    if not math.isfinite(number):
+        return str(number).replace("-", "−")
+    spelled = f"{number:,.0f}" if 1000 <= abs(number) < 1e7 else f"{number:.4g}"
+    mantissa, exponent, power = spelled.partition("e")
+    return mantissa.replace("-", "−") + exponent + power
+
+
+def signed(value: float) -> str:
+    """Spell a difference: `+1,250`, `−0.5`."""
+    spelled = figure(value)
+    return spelled if spelled[0] in "−–" else f"+{spelled}"
