@@ -156,3 +156,13 @@ def test_a_run_that_cannot_be_written_to_is_measured_and_not_kept(cartpole: Run,
     found = list(measure(reference, protocol_for(reference, root=tmp_path, episodes=2)))
     assert [one.file for one in found] == [None, None]
     assert found[0].figures["mean"] == 500.0
+
+
+def test_progress_counts_the_episodes_of_all_seeds_and_yardsticks_as_one(cartpole: Run, tmp_path: Path) -> None:
+    reference = resolve("cartpole_001", tmp_path)
+    told: list[tuple[int, int]] = []
+    protocol = protocol_for(reference, root=tmp_path, episodes=3)
+    assert len(list(measure(reference, protocol, progress=lambda done, total: told.append((done, total))))) == 2
+    assert {total for _, total in told} == {9}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (9, 9)

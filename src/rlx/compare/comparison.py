@@ -23,7 +23,6 @@ from rlx.config.diff import Change, diff
 from rlx.errors import UsageError
 from rlx.runs import looks
 from rlx.runs.run import Run
-from rlx.train.start import SCRIPT_BACKEND
 
 Seeds = Mapping[int, Report]
 
@@ -220,9 +219,8 @@ def _unlike(base: Run, new: Run, reports: Mapping[str, Reports], *, asked: str |
     differing = ", ".join(change.key for change in diff(ours, theirs))
     how = f"different protocols ({differing})" if differing else "different protocols"
     reason = f"{base.name} and {new.name} were evaluated under {how}"
-    is_script = SCRIPT_BACKEND in (base.metadata.get("backend"), new.metadata.get("backend"))
     commands: tuple[str, ...] = (f"rlx eval {base.name}", f"rlx eval {new.name} --like {base.name}")
-    if is_script:
+    if base.is_script or new.is_script:
         commands = ()  # rlx cannot open a script's own checkpoints
     if asked is not None and reports[base.name].keys() & reports[new.name].keys():
         reason = f"{base.name} and {new.name} were not both evaluated under {asked}"

@@ -15,14 +15,13 @@ from rlx.evaluate.protocol import REPORT_EPISODES
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import PREPARED, RUNNING
-from rlx.train.start import SCRIPT_BACKEND
 
 
 def side_of(run: Run, reports: Mapping[int, Report], *, like: Run, codes: Codes) -> Side:
     """Return a run's trainings as values; `like` is the run whose protocol the reports were made under."""
     protocol = next(iter(reports.values())).protocol if reports else {}
     randoms = [report.random for report in reports.values() if report.random is not None]
-    is_script = run.metadata.get("backend") == SCRIPT_BACKEND
+    is_script = run.is_script
     lineage = run.metadata.get("lineage") or {}
     return Side(
         name=run.name,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from rlx.errors import EvidenceInvalid, NotFound
 from rlx.files import number
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs.run import Run
 from rlx.runs.status import FAILED
-from rlx.train.start import SCRIPT_BACKEND
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def reports_of(run: Run) -> Reports:
     """Return the evaluations of a run's final policies on report episodes; raises where there are none."""
     found = stored_reports(run)
     if not found:
-        _explain_nothing(run)
+        explain_nothing(run)
     return found
 
 
@@ -90,13 +89,14 @@ def _terms(document: Mapping[str, Any]) -> dict[str, float]:
     return {name: sum(number(terms.get(name, 0.0)) for terms in episodes) / len(episodes) for name in found}
 
 
-def _explain_nothing(run: Run) -> None:
+def explain_nothing(run: Run) -> NoReturn:
+    """Raise with the reason why a run has no scores, and what would give it some."""
     failed = [seed for seed in run.seeds if seed.status.state == FAILED]
     if failed and len(failed) == len(run.seeds):
         why = f"no seed of {run.name} has a score: all {len(failed)} crashed ({failed[0].status.reason})"
         raise EvidenceInvalid(why, hint=f"rlx info {run.name} --traceback")
     hint = f"rlx eval {run.name}"
-    if run.metadata.get("backend") == SCRIPT_BACKEND:
+    if run.is_script:
         hint = "score it in the script that trains it: run.evaluate(policy)"
     elif not any(checkpoints.names(seed.checkpoints) for seed in run.seeds):
         hint = f"it has no checkpoint to evaluate: rlx info {run.name}"

@@ -10,12 +10,13 @@ from typing import Any
 from rlx import files
 from rlx.config.load import parse, read
 from rlx.config.schema import Experiment
-from rlx.errors import FileDamaged
+from rlx.errors import FileDamaged, UsageError
 from rlx.evaluate.parity import retrace
-from rlx.evaluate.policy import rebuild, refuse_named_code
+from rlx.evaluate.policy import Policy, rebuild, refuse_named_code
 from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
 from rlx.evaluate.rollout import Evaluator, Progress
-from rlx.evaluate.yardstick import figures_of, keep, yardsticks
+from rlx.evaluate.sources import edited
+from rlx.evaluate.yardstick import figures_of, keep, unkept, yardsticks
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs.checkpoint import Checkpoint
 from rlx.runs.reference import Reference
@@ -69,6 +70,11 @@ def protocol_for(
 
     A fresh one has the same but for its episodes: they are the run's next unused ones.
     """
+    if reference.run is not None and reference.run.is_script:
+        raise UsageError(
+            f"{reference.run.name} is trained by a script of your own: rlx cannot open its checkpoints",
+            hint="score it in the script: run.evaluate(policy)",
+        )
     experiment = read(file) if file is not None else _experiment(reference, like)
     if not is_fresh:
         return Protocol.of(experiment, root=root, purpose="report", episodes=episodes)
@@ -106,12 +112,52 @@ def measure(
     A score that is kept already, of the same checkpoint under the same protocol, is not measured again unless asked.
     """
     paths, _ = reference.present(default=default, seed=seed)
-    with Evaluator(protocol, progress=progress) as evaluator:
-        for number, path in paths.items():
-            checkpoint = checkpoints.read(path, with_replay=False)
-            place = _place(reference, protocol, number, path.name)
-            found = None if place is None or is_again else _stored(place, checkpoint, number)
-            yield found or _measured(evaluator, checkpoint, number, run=reference.run)
+    read = {number: checkpoints.read(path, with_replay=False) for number, path in paths.items()}
+    known = {
+        number: found
+        for number, checkpoint in read.items()
+        if (place := _place(reference, protocol, number, checkpoint.path.name))
+        and not is_again
+        and (found := _stored(place, checkpoint, number))
+    }
+    asked = [number for number in read if number not in known]
+    count = len(asked) + unkept(protocol, reference.run.path if reference.run else None, seeds=asked)
+    with Evaluator(protocol, progress=_overall(progress, count) if progress else None) as evaluator:
+        for number, checkpoint in read.items():
+            yield known.get(number) or _measured(evaluator, checkpoint, number, run=reference.run)
+
+
+def _overall(progress: Progress, evaluations: int) -> Progress:
+    """Return what counts the episodes of several evaluations as one whole."""
+    before = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal before
+        progress(before + done, evaluations * total)
+        before += total if done == total else 0
+
+    return tell
+
+
+def fitting(evaluator: Evaluator, checkpoint: Checkpoint) -> tuple[Policy, str | None]:
+    """Rebuild a policy for the evaluator's environment, and return what must be said about the two.
+
+    Refuses one that acts otherwise than in training, or whose environment shows otherwise what it saw there.
+    """
+    policy = rebuild(checkpoint)
+    note = retrace(checkpoint, evaluator.env, evaluator.protocol)
+    evaluator.refuse_misfit(policy)
+    return policy, note
+
+
+def changed_since_training(run: Run, seed: int | None, protocol: Protocol) -> str | None:
+    """Say which project files behind a protocol are others than when the seed was first evaluated, by its training."""
+    of_seed = [one for one in run.evaluations() if one["name"].startswith(f"seed_{seed}_")]
+    first = sorted(of_seed, key=lambda document: float(document["time"]))[:1]
+    names = [name for name in edited(first, root=protocol.root) if name in protocol.content["files"]]
+    if not names:
+        return None
+    return f"{', '.join(names)} changed since training: the numbers belong to the changed environment"
 
 
 def _place(reference: Reference, protocol: Protocol, seed: int | None, name: str) -> Path | None:
@@ -135,9 +181,9 @@ def _stored(path: Path, checkpoint: Checkpoint, seed: int | None) -> Measurement
 
 
 def _measured(evaluator: Evaluator, checkpoint: Checkpoint, seed: int | None, *, run: Run | None) -> Measurement:
-    policy = rebuild(checkpoint)
-    note = retrace(checkpoint, evaluator.env, evaluator.protocol)
-    evaluator.refuse_misfit(policy)
+    policy, shown = fitting(evaluator, checkpoint)
+    changed = changed_since_training(run, seed, evaluator.protocol) if run else None
+    note = "; ".join(filter(None, (shown, changed))) or None
     evaluation = evaluator.evaluate(policy)
     beside = yardsticks(evaluator, run.path if run else None, seed=seed)
     name = checkpoint.path.name

@@ -53,16 +53,19 @@ def film(
     most_steps: int = MOST_STEPS,
     is_overlaid: bool = False,
     sheet: ContactSheet | None = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Film:
     """Play episodes one after the other, as the protocol would, and write them to `path` (.mp4 or .gif).
 
     `seeds` are those of the protocol's episodes to play, all of them by default. A contact sheet lies beside the film.
+    `progress` is told, with every frame, how many there are.
     """
-    write = _writer(path)
+    write = writer_of(path)
     env = make_env(protocol.env, root=protocol.root, render_mode="rgb_array")
     lane = Lane(env, seeds or protocol.episode_seeds(), protocol=protocol)
     fps = max(1, round(float(env.metadata.get("render_fps") or USUAL_FPS)))
     camera = _Camera(lane, policy, protocol, most_steps=most_steps, is_overlaid=is_overlaid, sheet=sheet)
+    camera.progress = progress
     try:
         with own_randomness(lane.seeds[0]), quiet(), files.replacing(path) as temporary:
             write(temporary, camera, fps)
@@ -98,6 +101,7 @@ class _Camera:
         self.frames = self.unfilmed = 0
         self.size: tuple[int, ...] | None = None
         self.is_blank = True
+        self.progress: Callable[[int], None] = lambda _: None
 
     def __iter__(self) -> Iterator[Frame]:
         while self.lane.is_active:
@@ -142,6 +146,7 @@ class _Camera:
             raise UsageError(f"{self.lane.name}: its frames change size from {self.size} to {frame.shape}")
         self.size = frame.shape
         self.frames += 1
+        self.progress(self.frames)
         self.is_blank = self.is_blank and bool((frame == frame[0, 0]).all())
         if self.sheet:
             self.sheet.add(frame, self.lane)
@@ -152,7 +157,8 @@ def _spelled(frame: object) -> str:
     return "None" if frame is None else f"a {type(frame).__name__}"
 
 
-def _writer(path: Path) -> Writer:
+def writer_of(path: Path) -> Writer:
+    """Return what writes this kind of file, by the end of its name."""
     known: dict[str, Writer] = {".mp4": _write_mp4, ".gif": _write_gif}
     if path.suffix.lower() not in known:
         raise UsageError(f"{path}: not a video format rlx writes", hint="end the name in .mp4 or .gif")

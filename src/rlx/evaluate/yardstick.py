@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rlx import files
 from rlx.evaluate.policy import rebuild
+from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluation, Evaluator
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
@@ -34,6 +35,16 @@ def yardsticks(evaluator: Evaluator, run: Path | None, *, seed: int | None) -> d
         return evaluator.evaluate(rebuild(checkpoints.read(folder, with_replay=False)))
 
     return {**found, checkpoints.UNTRAINED: _kept(evaluator, run, f"seed_{seed}_{checkpoints.UNTRAINED}", untrained)}
+
+
+def unkept(protocol: Protocol, run: Path | None, *, seeds: Sequence[int | None]) -> int:
+    """Return how many yardsticks will be measured beside the scores of these seeds."""
+    if run is None:
+        return len(seeds)
+    folders = {seed: run / f"seed_{seed}" / "checkpoints" / checkpoints.UNTRAINED for seed in seeds}
+    names = [f"seed_{seed}_{checkpoints.UNTRAINED}" for seed, folder in folders.items() if folder.exists()]
+    kept = run / "eval" / protocol.fingerprint()
+    return sum(not (kept / f"{name}.json").exists() for name in ([RANDOM, *names] if seeds else []))
 
 
 def _kept(evaluator: Evaluator, run: Path, name: str, measure: Callable[[], Evaluation]) -> dict[str, Any]:

@@ -131,9 +131,7 @@ def resume(run: Run, seeds: Collection[int] | None = None) -> Run:
 
 
 def _refuse_running(run: Run) -> None:
-    from rlx.train.start import SCRIPT_BACKEND
-
-    if run.metadata.get("backend") == SCRIPT_BACKEND:
+    if run.is_script:
         raise UsageError(
             f"{run.name} is trained by a script of your own",
             hint=f'run the script again; `rlx.start(config, seed=1, run="{run.name}")` adds a seed',

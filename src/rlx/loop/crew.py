@@ -22,7 +22,6 @@ from rlx.runs.reference import Reference
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED, FAILED, RUNNING
 from rlx.runs.summary import costs, position
-from rlx.train.start import SCRIPT_BACKEND
 
 POLL_SECONDS = 0.5
 RESUMES = 2
@@ -208,7 +207,7 @@ def _ended(run: Run) -> set[int]:
 
 def _may_retry(training: Training, run: Run) -> bool:
     """Say whether a crashed seed of the baseline gets its one second chance."""
-    if training.state != FAILED or run.metadata.get("backend") == SCRIPT_BACKEND:
+    if training.state != FAILED or run.is_script:
         return False
     failures = [event for event in run.seed(training.seed).events if event.get("event") == FAILED]
     return len(failures) < 2

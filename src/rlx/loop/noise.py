@@ -18,7 +18,7 @@ from rlx.compare.ground import Ground
 from rlx.compare.looks import PLAN
 from rlx.compare.noise import Noise, noise
 from rlx.compare.objections import side_objections
-from rlx.compare.reports import shared_fingerprints, stored_reports
+from rlx.compare.reports import explain_nothing, shared_fingerprints, stored_reports
 from rlx.compare.side import Side
 from rlx.errors import EvidenceInvalid, JobFailed
 from rlx.launch import launch
@@ -32,7 +32,6 @@ from rlx.runs.reference import Reference
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
 from rlx.runs.summary import costs
-from rlx.train.start import SCRIPT_BACKEND
 
 FRESH_SEEDS = 500
 """Replications train seeds from here on, far from those that pools and candidates use."""
@@ -93,7 +92,7 @@ def pool(named: entry.Entry, *, ground: Ground, seeds: int, report: Report) -> P
         while True:
             side = _side(crew.run("baseline"), fingerprint, ground)
             standing = crew.standing("baseline", side)
-            wanted = min(seeds, standing.counted) if run.metadata.get("backend") == SCRIPT_BACKEND else seeds
+            wanted = min(seeds, standing.counted) if run.is_script else seeds
             action = next_for_pool(standing, max(2, wanted))
             if isinstance(action, Stop):
                 break
@@ -122,7 +121,9 @@ def _fingerprint(run: Run, ground: Ground) -> str:
     from rlx.evaluate.measure import protocol_for
 
     stored = stored_reports(run)
-    if stored and ground.changes(run):
+    if run.is_script and not stored:
+        explain_nothing(run)
+    if stored and (run.is_script or ground.changes(run)):
         return shared_fingerprints([stored], [run.own_protocol])[0]
     return protocol_for(Reference(run), root=ground.root).fingerprint()
 

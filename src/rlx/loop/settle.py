@@ -80,6 +80,10 @@ def settle(
     """Settle what two names stand for: runs are trained further, configs go on with their run or get a new one."""
     ground = Ground(root)
     entries = [entry.read(text, root=root, ground=ground) for text in (baseline, candidate)]
+    for one in entries:
+        if one.run and one.run.is_script:
+            why = f"{one.run.name} is trained by a script of your own, which rlx cannot run"
+            raise UsageError(why, hint="score its seeds in the script, run.evaluate(policy); then rlx compare A B")
     against = entry.against(entries[0], entries[1], ground=ground)
     if against:
         compared = shlex.join(["rlx", "config", "diff", baseline, candidate])

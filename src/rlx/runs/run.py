@@ -18,6 +18,7 @@ from rlx.runs.status import ENDED, SeedStatus, run_status, seed_status
 if TYPE_CHECKING:
     import pandas
 
+SCRIPT_BACKEND = "script"
 SNAPSHOT, METADATA, LABELS, SUPERVISOR = "config_snapshot.yaml", "metadata.json", "labels.json", "supervisor.json"
 
 
@@ -105,6 +106,11 @@ class Run:
     def metadata(self) -> dict[str, Any]:
         document = files.read_json(self.path / METADATA)
         return document if isinstance(document, dict) else {}
+
+    @property
+    def is_script(self) -> bool:
+        """Whether a script of one's own trains it: rlx can neither train it further nor open its checkpoints."""
+        return self.metadata.get("backend") == SCRIPT_BACKEND
 
     @cached_property
     def config(self) -> dict[str, Any]:

@@ -19,15 +19,13 @@ from rlx import files
 from rlx.errors import UsageError
 from rlx.runs import project, store
 from rlx.runs.live import LiveSeed
-from rlx.runs.run import Run
+from rlx.runs.run import SCRIPT_BACKEND, Run
 
 if TYPE_CHECKING:
     import numpy as np
 
     from rlx.config.schema import Env
     from rlx.evaluate.rollout import Evaluation
-
-SCRIPT_BACKEND = "script"
 
 
 class ScriptRun:

@@ -290,8 +290,47 @@ def test_frames_in_another_order_than_in_training_are_refused(project: Project) 
     config["env"]["wrappers"] = [{"name": "frames.py:Frames", "kwargs": {"is_flipped": True}}]
     snapshot.write_text(yaml.safe_dump(config))
     assert "in another order" in project.rlx("eval", "tiny_001", "--episodes", "2", code=6).stderr
+    assert "in another order" in project.rlx("video", "tiny_001:latest", code=6).stderr
     file.write_text(FRAMES.replace("return frames[::-1].copy() if self.is_flipped else frames", "return 2 * frames"))
     config["env"]["wrappers"] = ["frames.py:Frames"]
     snapshot.write_text(yaml.safe_dump(config))
     changed = project.rlx("eval", "tiny_001", "--episodes", "2")
     assert "note: CartPole-v1 shows other observations than in training" in changed.stdout
+
+
+POLE = """
+from gymnasium.envs.classic_control import CartPoleEnv
+
+class Pole(CartPoleEnv):
+    def step(self, action):
+        observation, _, terminated, truncated, info = super().step(action)
+        reward = 1.0
+        return observation, reward, terminated, truncated, info
+"""
+
+
+def test_a_number_of_an_environment_edited_since_training_is_said_to_belong_to_it(project: Project) -> None:
+    env = project.write("envs/pole.py", POLE)
+    limit = [{"name": "time_limit", "kwargs": {"max_steps": 20}}]
+    sizes = {"algo": {"total_timesteps": 128}, "eval": {"every": None, "report_episodes": 2}}
+    project.rlx("train", project.config(env={"id": "envs/pole.py:Pole", "wrappers": limit}, **sizes))
+    note = "envs/pole.py changed since training: the numbers belong to the changed environment"
+    assert note not in project.rlx("eval", "tiny_001", "--again").stdout
+    env.write_text(POLE.replace("reward = 1.0", "reward = 5.0"))
+    assert note in project.rlx("eval", "tiny_001").stdout
+    assert note in project.rlx("eval", "tiny_001").stdout  # stored with it
+    env.write_text(POLE)
+    assert note not in project.rlx("eval", "tiny_001", "--again").stdout
+
+
+def test_a_script_of_ones_own_is_not_measured_from_outside(project: Project) -> None:
+    script = "import rlx\nwith rlx.start({'env': 'CartPole-v1', 'lr': 1e-3}, seed=0) as run: pass"
+    subprocess.run([sys.executable, "-c", script], cwd=project.root, check=True, env=project.environment())
+    (name,) = project.runs()
+    for command in ("eval", "video"):
+        refused = project.rlx(command, name, code=2).stderr
+        assert f"{name} is trained by a script of your own" in refused
+        assert "hint: score it in the script: run.evaluate(policy)" in refused
+    assert "run.evaluate(policy)" in project.rlx("noise", name, code=3).stderr
+    assert "run.evaluate(policy)" in project.rlx("settle", name, name, code=2).stderr
+    assert "rlx eval" not in project.rlx("info", name).stdout + project.rlx("ls").stdout

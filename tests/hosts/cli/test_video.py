@@ -97,3 +97,12 @@ def test_bad_input_is_one_line_with_a_hint(
 ) -> None:
     assert call(argv) == code
     assert words in capsys.readouterr().err
+
+
+def test_another_kind_of_file_is_refused_before_anything_is_played(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["video", "cartpole_001", "--out", "x.avi"]) == 2
+    printed = capsys.readouterr().err
+    assert "x.avi: not a video format rlx writes" in printed
+    assert "filming" not in printed

@@ -13,17 +13,15 @@ Example: rlx eval cartpole_ppo_001
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rlx.errors import NotFound, UsageError
-from rlx.hosts.cli.output import has_colour, say, table
+from rlx.hosts.cli.count import Count
+from rlx.hosts.cli.output import say, table
 from rlx.runs import project
 
-QUIET_SECONDS, LINE_SECONDS, REDRAW_SECONDS = 2.0, 10.0, 0.2
 COLUMNS = {"success_rate": "success", "pass_rate": "passed", "untrained": "untrained", "claimed": "claimed"}
 
 
@@ -54,7 +52,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for missing in absent:
         say(f"{missing.message} ({missing.hint})")
     rows = []
-    for one in measure(reference, protocol, seed=args.seed, is_again=args.again, progress=_Ticker()):
+    for one in measure(reference, protocol, seed=args.seed, is_again=args.again, progress=Count("episodes")):
         rows.append({**one.summary(), "file": str(one.file.relative_to(root)) if one.file else None})
         if one.seed is not None:
             say(f"seed {one.seed}: {one.figures['mean']:.4g}" + (" (stored)" if one.is_stored else ""))
@@ -79,31 +77,6 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         raise UsageError("--fresh N says how many episodes there are", hint=f"leave --episodes {args.episodes} out")
     if args.like and args.protocol:
         raise UsageError("--like and --protocol both say how to measure", hint="leave one of them out")
-
-
-class _Ticker:
-    """Says how far an evaluation is, once it takes longer than a moment: in place on a terminal, else now and then."""
-
-    def __init__(self) -> None:
-        self._is_screen = has_colour(sys.stderr)
-        self._seen = sys.maxsize
-        self._started = self._next = 0.0
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if done <= self._seen:
-            self._started, self._next = now, now + QUIET_SECONDS
-        self._seen = done
-        if now < self._next or done == total:
-            return
-        left = (now - self._started) * (total - done) / done
-        line = f"{done} of {total} episodes, {left:.0f} s left"
-        if self._is_screen:
-            sys.stderr.write(f"\x1b[2K{line}\r")
-            sys.stderr.flush()
-        else:
-            say(line)
-        self._next = now + (REDRAW_SECONDS if self._is_screen else LINE_SECONDS)
 
 
 def render(data: dict[str, Any]) -> str:

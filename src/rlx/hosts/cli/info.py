@@ -58,7 +58,7 @@ def _describe(found: Run, summary: dict[str, Any], *, with_traceback: bool) -> d
         "evaluations": evaluations,
         "provenance": {"argv": found.metadata.get("argv"), **newest},
         "differences": differences(found),
-        "next": _next(found.name, summary["status"], is_evaluated=bool(evaluations)),
+        "next": _next(found, summary["status"], is_evaluated=bool(evaluations)),
     }
 
 
@@ -109,9 +109,12 @@ def _evaluations(found: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _next(name: str, status: str, *, is_evaluated: bool) -> str:
+def _next(run: Run, status: str, *, is_evaluated: bool) -> str:
+    name = run.name
     if status == "running":
         return f"rlx watch {name}"
+    if run.is_script:
+        return f"rlx plot {name}"
     if status == "completed":
         return f"rlx plot {name}" if is_evaluated else f"rlx eval {name}"
     return f"rlx resume {name}"

@@ -18,6 +18,7 @@ from rlx.errors import UsageError
 from rlx.hosts.cli import words
 from rlx.hosts.cli.output import table
 from rlx.runs import index, project
+from rlx.runs.run import SCRIPT_BACKEND
 
 PAGE = 50
 
@@ -128,8 +129,11 @@ def render(data: dict[str, Any]) -> str:
         return _nothing(data["filter"])
     lines = [_group_table(rows) if "groups" in data else _run_table(rows)]
     lines += [f"{row['name']} cannot be read: {row['reason']}" for row in rows if row.get("status") == "broken"]
-    if any(row["return"] and "rollout" in row["return"]["source"] for row in rows):
-        lines.append("* training return; measure the final policies with rlx eval RUN")
+    told = [row for row in rows if row["return"] and "rollout" in row["return"]["source"]]
+    if told:
+        is_all_scripts = all(row.get("backend") == SCRIPT_BACKEND for row in told)
+        how = "in the script, run.evaluate(policy)" if is_all_scripts else "with rlx eval RUN"
+        lines.append(f"* training return; measure the final policies {how}")
     if data["next"]:
         lines.append(f"{len(rows):,} of {data['total']:,} shown; the rest: {data['next']}  (or --all)")
     return "\n".join(lines)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlx.errors import UsageError
 from rlx.hosts.cli import words
+from rlx.hosts.cli.count import Count
 from rlx.hosts.cli.output import say
 from rlx.runs import project
 
@@ -88,17 +89,27 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _subject(args: argparse.Namespace) -> _Subject:
-    from rlx.evaluate.measure import protocol_for
-    from rlx.evaluate.policy import load
+    from rlx.evaluate.measure import changed_since_training, fitting, protocol_for
+    from rlx.evaluate.rollout import Evaluator
+    from rlx.evaluate.video import writer_of
+    from rlx.runs import checkpoint as checkpoints
     from rlx.runs.reference import resolve
+
+    if args.out and args.out.suffix:
+        writer_of(args.out)
 
     root = project.root()
     reference = resolve(args.reference, root)
-    seed, checkpoint = next(iter(reference.checkpoints(default="best", seed=_seed(reference, args.seed)).items()))
     protocol = protocol_for(reference, root=root, episodes=args.episodes if args.which else None)
+    seed, checkpoint = next(iter(reference.checkpoints(default="best", seed=_seed(reference, args.seed)).items()))
     if args.episodes is not None and args.episodes > protocol.episodes:
         protocol = protocol_for(reference, root=root, episodes=args.episodes)
-    return _Subject(reference.run, seed, checkpoint, protocol, load(checkpoint))
+    with Evaluator(protocol) as evaluator:
+        policy, shown = fitting(evaluator, checkpoints.read(checkpoint, with_replay=False))
+    changed = changed_since_training(reference.run, seed, protocol) if reference.run else None
+    for note in filter(None, (changed, shown)):
+        say(f"note: {note}")
+    return _Subject(reference.run, seed, checkpoint, protocol, policy)
 
 
 def _seed(reference: Reference, wanted: int | None) -> int | None:
@@ -152,6 +163,7 @@ def _film(args: argparse.Namespace, subject: _Subject, take: _Take) -> dict[str,
         most_steps=args.steps,
         is_overlaid=args.overlay,
         sheet=ContactSheet(f"{subject.words}, {subject.protocol.env.id}: {what}") if args.sheet else None,
+        progress=Count("frames"),
     )
     return {
         "file": str(made.path),
