@@ -92,3 +92,21 @@ class Silent(Swarm):
     """Does not say how it resets."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+
+
+class Late(Swarm):
+    """The same carts, put back by the step after they fell: it takes no notice of its action."""
+
+    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.fallen = np.zeros(self.num_envs, bool)
+        return super().reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        late = self.fallen
+        _, rewards, terminated, truncated, infos = super().step(actions)
+        self._begin(late)
+        rewards[late], terminated[late], truncated[late] = 0.0, False, False
+        self.fallen = terminated | truncated
+        return self.carts.copy(), rewards, terminated, truncated, infos

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import SyncVectorEnv
 
 from rlx.config.schema import Env, Wrapper
 from rlx.envs.make import inspect, make_env
 from rlx.envs.state import capture, restore
-from rlx.envs.vector import make_vector
-from rlx.envs.worlds import NativeVector
+from rlx.envs.vector import is_batched, make_vector
+from rlx.envs.worlds import NativeVector, resets_late
 from rlx.errors import ConfigError
 
 HERE = "tests.envs.swarm"
@@ -101,3 +102,21 @@ def test_worlds_that_do_not_say_how_they_reset_are_refused_with_what_to_write() 
 def test_an_unknown_argument_is_named() -> None:
     with pytest.raises(ConfigError, match="horzion"):
         make_env(Env(id=f"{HERE}:Swarm", kwargs={"horzion": 3}), root=ROOT)
+
+
+def test_worlds_that_reset_late_are_taken_as_they_are_only_by_who_asks_for_it() -> None:
+    env = Env(id="tests.envs.swarm:Late", num_envs=3)
+    late = make_vector(env, root=ROOT, takes_late=True)
+    assert isinstance(late, NativeVector)
+    assert resets_late(late)
+    copies = make_vector(env, root=ROOT)
+    assert isinstance(copies, SyncVectorEnv)
+    assert not resets_late(copies)
+    assert not is_batched(env, root=ROOT)
+    copies.reset(seed=1)
+    for _ in range(60):
+        observations, _, terminated, truncated, infos = copies.step(np.ones(3, np.int64))
+        for index in np.flatnonzero(terminated | truncated):
+            assert abs(infos["final_obs"][index][0]) > abs(observations[index][0])
+    late.close()
+    copies.close()

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode
 
 from rlx.config.schema import Env, Wrapper
 from rlx.envs import wrappers
@@ -22,7 +23,7 @@ from rlx.envs.display import prepare_display, refuse_undrawable
 from rlx.envs.lookup import creator_of, is_installed, missing_package, refuse_missing, spec_of, unknown
 from rlx.envs.scan import envs_in
 from rlx.envs.source import importable, is_file_reference, load_module, load_object, user_error
-from rlx.envs.worlds import AUTORESET, AnyVector, OneWorld, is_worlds
+from rlx.envs.worlds import AnyVector, OneWorld, is_worlds
 from rlx.errors import ConfigError, RlxError, did_you_mean
 
 AnyEnv = gymnasium.Env[Any, Any]
@@ -195,7 +196,7 @@ def make_worlds(env: Env, creator: Any, *, root: Path, count: int, render_mode: 
     for name in ("num_envs", "single_observation_space", "single_action_space", "observation_space", "action_space"):
         if not hasattr(made, name):
             raise ConfigError(f"`{env.id}` has no `{name}`", hint=f"set self.{name} in __init__")
-    if made.metadata.get("autoreset_mode") not in AUTORESET:
+    if not isinstance(made.metadata.get("autoreset_mode"), AutoresetMode):
         raise ConfigError(
             f"`{env.id}` does not say how it begins the next episode",
             hint='set metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP} (or DISABLED, with '

@@ -18,7 +18,7 @@ from rlx.config.schema import Env
 from rlx.envs.arguments import refuse_unknown
 from rlx.envs.make import make_env, make_worlds, named_by, quiet
 from rlx.envs.source import user_error
-from rlx.envs.worlds import AUTORESET, AnyVector, NativeVector, is_worlds
+from rlx.envs.worlds import AUTORESET, AnyVector, NativeVector, is_worlds, resets_late
 from rlx.errors import ConfigError
 
 # Training starts from seeds in [2**30, 2**31): below 2**31 because simulators take 32-bit signed seeds, and the lower
@@ -41,16 +41,17 @@ def env_seeds(training_seed: int, count: int) -> list[int]:
     return [FIRST_SEED + int(seed) % FIRST_SEED for seed in drawn]
 
 
-def make_vector(env: Env, *, root: Path, num_envs: int | None = None) -> AnyVector:
+def make_vector(env: Env, *, root: Path, num_envs: int | None = None, takes_late: bool = False) -> AnyVector:
     """Make what a config asks for: the native vector where it resets in the same step, else sync; async if asked.
 
-    An episode's last observation and info are in `infos["final_obs"]` and `infos["final_info"]`.
+    An episode's last observation and info are in `infos["final_obs"]` and `infos["final_info"]`. Who can tell the
+    idle steps of a class that resets late (`resets_late`) from real ones gets it as it is, others get sync copies.
     """
     count = num_envs or env.num_envs or 1
     if env.vectorization == "async":
         return _make_async(env, root=root, count=count)
     if env.vectorization == "auto" and not env.wrappers:
-        native = _make_native(env, root=root, count=count)
+        native = _make_native(env, root=root, count=count, takes_late=takes_late)
         if native is not None:
             return native
     with quiet():
@@ -59,7 +60,9 @@ def make_vector(env: Env, *, root: Path, num_envs: int | None = None) -> AnyVect
 
 def is_batched(env: Env, *, root: Path) -> bool:
     """Say whether an environment is a class that steps its worlds as arrays, and is trained as such."""
-    return env.vectorization == "auto" and not env.wrappers and is_worlds(named_by(env.id, root=root))
+    creator = named_by(env.id, root=root)
+    is_plain = env.vectorization == "auto" and not env.wrappers and is_worlds(creator)
+    return is_plain and creator.metadata.get("autoreset_mode") in AUTORESET
 
 
 def _makers(env: Env, root: Path, count: int) -> list[Callable[[], gymnasium.Env[Any, Any]]]:
@@ -139,11 +142,12 @@ def _make_async(env: Env, *, root: Path, count: int) -> AnyVector:
             return _checked(lambda: build(False), env.id)
 
 
-def _make_native(env: Env, *, root: Path, count: int) -> AnyVector | None:
+def _make_native(env: Env, *, root: Path, count: int, takes_late: bool) -> AnyVector | None:
     """Make the environment's own vector version, where it has one that can reset within the step."""
     spec = named_by(env.id, root=root)
     if is_worlds(spec):
-        return NativeVector(make_worlds(env, spec, root=root, count=count))
+        worlds = NativeVector(make_worlds(env, spec, root=root, count=count))
+        return worlds if takes_late or not resets_late(worlds) else None
     if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None or spec.additional_wrappers:
         return None
     creator = spec.vector_entry_point if callable(spec.vector_entry_point) else _creator(spec)

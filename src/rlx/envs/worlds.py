@@ -13,7 +13,7 @@ from gymnasium.vector.utils import iterate
 
 AnyVector = VectorEnv[Any, Any, Any]
 AUTORESET = (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
-"""How a vector environment may begin the next episode: by itself within the step, or when told which to reset."""
+"""How a vector environment may begin the next episode within the step: by itself, or when told which to reset."""
 
 
 def is_worlds(creator: object) -> bool:
@@ -21,13 +21,19 @@ def is_worlds(creator: object) -> bool:
     return isinstance(creator, type) and issubclass(creator, VectorEnv)
 
 
+def resets_late(env: AnyVector) -> bool:
+    """Say whether the step after an episode's last one only resets it: its action and reward mean nothing."""
+    return env.metadata.get("autoreset_mode") == AutoresetMode.NEXT_STEP
+
+
 class NativeVector(VectorWrapper[Any, Any, Any, Any, Any]):
-    """An environment's own vector version, in NumPy whatever it computes in; resets in the same step."""
+    """An environment's own vector version, in NumPy whatever it computes in; resets in the same step, unless late."""
 
     def __init__(self, env: AnyVector) -> None:
         super().__init__(env)
-        self.resets_itself = env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+        mode = env.metadata["autoreset_mode"]
+        self.resets_itself = mode != AutoresetMode.DISABLED
+        self.metadata = {**env.metadata, "autoreset_mode": mode if self.resets_itself else AutoresetMode.SAME_STEP}
         self._to_tensor: Callable[[Any], Any] | None = None
 
     def reset(

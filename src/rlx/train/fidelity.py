@@ -14,10 +14,10 @@ from rlx.envs.worlds import AnyVector
 class Fidelity:
     """The label of the checkpoints to come; it only ever gets weaker."""
 
-    def __init__(self, experiment: Experiment, *, root: Path) -> None:
+    def __init__(self, experiment: Experiment, *, root: Path, takes_late: bool = False) -> None:
         """Probe the environment: what cannot be captured and put back is reset on a resume."""
         self.label, self.missing = "exact", ""
-        probed = env_state.probe(lambda: make_vector(experiment.env, root=root, num_envs=1))
+        probed = env_state.probe(lambda: make_vector(experiment.env, root=root, num_envs=1, takes_late=takes_late))
         if not probed.is_exact:
             self.weaken("boundary", f"environment state ({probed.missing})")
 

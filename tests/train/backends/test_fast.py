@@ -56,6 +56,14 @@ class TestBitsFromChoices(TrainerContract):
         return fast(env={"id": f"{TOYS}:Switches"})
 
 
+class TestLateResets(TrainerContract):
+    trainer = FastTrainer
+
+    def experiment(self) -> Experiment:
+        env = {"id": "tests.envs.swarm:Late", "num_envs": 3, "vectorization": "auto", "kwargs": {"horizon": 9}}
+        return fast(env={**env, "normalize": {"obs": True}}, batch_size=24)
+
+
 VARIATIONS: dict[str, dict[str, Any]] = {
     "schedules": {"learning_rate": {"linear": [1e-2, 0]}, "clip_range": {"cosine": [0.3, 0.1]}},
     "normalised": {"env": {"normalize": {"obs": True, "reward": True}}},

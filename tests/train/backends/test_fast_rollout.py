@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from rlx.config.load import parse
 from rlx.train.backends import sb3_loop, sb3_state
 from rlx.train.backends.fast_brain import Brain
 from rlx.train.backends.fast_learner import Learner
@@ -17,6 +18,7 @@ from rlx.train.backends.sb3_learner import Learner as Sb3Learner
 from tests.train.backends.sb3_examples import TOYS, tiny
 from tests.train.backends.test_fast_update import Silent
 
+ROOT = Path(__file__).parents[3]
 LIMIT = [{"time_limit": {"max_steps": 9}}]
 NORMALIZE = {"obs": True, "reward": True}
 WORLDS: dict[str, dict[str, Any]] = {
@@ -101,6 +103,34 @@ def compare_normalizers(theirs: Any, ours: Learner) -> None:
         for figure in ("mean", "var", "count"):
             np.testing.assert_allclose(one[figure], two[figure], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(mine["returns"], theirs["returns"], rtol=1e-6, atol=1e-9)
+
+
+def test_the_idle_step_of_a_late_reset_is_never_learned_from() -> None:
+    experiment = parse({
+        "env": {"id": "tests.envs.swarm:Late", "num_envs": 3, "kwargs": {"horizon": 9}, "normalize": {"reward": True}},
+        "algo": {"name": "ppo", "rollout_steps": 32, "batch_size": 16, "update_epochs": 2, "total_timesteps": 600},
+    })  # fmt: skip
+    stage = Stage(experiment, root=ROOT)
+    ours = Learner(Brain(experiment, stage, root=ROOT), stage, seed=1)
+    ours.begin()
+    idle = 0
+    for _ in range(4):
+        before, ended_before = ours.step, ours.stage.idle.copy()
+        assert ours.brain.collect([ours], lambda: True, drop=fail)
+        rollout = ours.brain.rollout
+        previous = np.concatenate([ended_before[None], rollout.ended[0, :-1]])
+        np.testing.assert_array_equal(rollout.idle[0], previous)
+        assert not (rollout.idle & rollout.ended).any()
+        idle += int(rollout.idle.sum())
+        samples = rollout.samples(gamma=0.99, gae_lambda=0.95)
+        assert samples.inputs.shape[1] == ours.step - before == 96 - rollout.idle.sum()
+        assert np.abs(samples.inputs[0, :, 0]).max() <= 1.5, "a cart that had fallen was learned from"
+        ours.brain.learn([ours])
+        ours.check_health()
+    assert idle > 10
+    lengths = [length for _, length in ours.stage.recent]
+    assert max(lengths) == 9
+    ours.stage.env.close()
 
 
 def test_advantages_are_those_of_the_definition() -> None:

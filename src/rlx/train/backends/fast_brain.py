@@ -49,7 +49,7 @@ class Brain:
     @cached_property
     def fidelity(self) -> Fidelity:
         """How faithfully this kind of environment can be put back."""
-        return Fidelity(self.experiment, root=self.root)
+        return Fidelity(self.experiment, root=self.root, takes_late=True)
 
     @cached_property
     def replay(self) -> dict[str, Any]:

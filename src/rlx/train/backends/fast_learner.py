@@ -75,6 +75,7 @@ class Learner:
         """Step the environments with this seed's choices, and write down what came of it."""
         rollout, place = self.brain.rollout, self.place
         actions = self.brain.actions.for_env(chosen[place])
+        rollout.idle[place, step] = self.stage.idle
         rewards, ended, cut = self.stage.step(actions, rollout.inputs[place, step + 1, :, :-1])
         rollout.rewards[place, step] = rewards
         rollout.ended[place, step] = ended

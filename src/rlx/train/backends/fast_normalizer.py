@@ -65,10 +65,11 @@ class Normalizer:
         scaled: Array = np.clip((rows - moments.mean.reshape(-1)) / deviation, -self._clip, self._clip)
         return scaled
 
-    def rewards(self, rewards: Array, ended: Array) -> Array:
-        """Learn the scale of the returns that these rewards lead to, and return the rewards on it."""
+    def rewards(self, rewards: Array, ended: Array, idle: Array) -> Array:
+        """Learn the scale of the returns that these rewards lead to, and return them on it; `idle` ones are none."""
         self.returns = self.returns * self._gamma + rewards
-        self.reward.update(self.returns)
+        if not idle.all():
+            self.reward.update(self.returns[~idle])
         self.returns[ended] = 0.0
         if not self._has_reward:
             return rewards

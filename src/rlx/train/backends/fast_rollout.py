@@ -27,13 +27,13 @@ class Samples:
     returns: Array
     closed: Array | None
 
-    def part(self, rows: slice) -> Samples:
-        """Return some of the rows, as views."""
+    def part(self, rows: slice | Array) -> Samples:
+        """Return some of the rows; a slice gives views."""
         return self._map(lambda array: array[:, rows])
 
-    def empty(self) -> Samples:
-        """Return room for as many rows."""
-        return self._map(np.empty_like)
+    def blank(self) -> Samples:
+        """Return room for as many rows; zeros, so that seeds that are left out compute with numbers too."""
+        return self._map(np.zeros_like)
 
     def reorder(self, seed: int, order: Array, out: Samples) -> None:
         """Write one seed's rows in another order."""
@@ -58,6 +58,7 @@ class Rollout:
         self.inputs[..., -1] = 1.0
         self.rewards = np.zeros((seeds, steps, num_envs), dtype=dtype)
         self.ended = np.zeros((seeds, steps, num_envs), dtype=np.bool_)
+        self.idle = np.zeros((seeds, steps, num_envs), dtype=np.bool_)  # steps that were nothing but a late reset
         self.closed: Array | None = None
         self.choices: list[Array] = []
         self.cut: list[tuple[int, int, int, Array]] = []
@@ -92,7 +93,11 @@ class Rollout:
         grid = values.reshape(seeds, self.steps + 1, self.num_envs)
         advantages = gae(self.rewards, grid, self.ended, gamma=gamma, gae_lambda=gae_lambda).reshape(seeds, rows)
         old = values[:, :rows]
-        return Samples(inputs[:, :rows], targets, chances, old, advantages, advantages + old, closed)
+        samples = Samples(inputs[:, :rows], targets, chances, old, advantages, advantages + old, closed)
+        if not self.idle.any():
+            return samples
+        assert seeds == 1, "seeds with late resets have not the same number of samples"
+        return samples.part(np.flatnonzero(~self.idle))
 
     def _bootstrap(self, gamma: float) -> None:
         """Add to the reward of a cut episode what its last observation was still worth."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rlx.config.schema import Experiment
 from rlx.envs.spaces import normalised_keys
 from rlx.envs.vector import SyncVector, env_seeds, make_vector
+from rlx.envs.worlds import resets_late
 from rlx.train import health
 from rlx.train.backends.fast_features import Features
 from rlx.train.backends.fast_normalizer import Normalizer
@@ -28,7 +29,8 @@ class Stage:
     """One seed's vector environment, its normaliser and the accounts of its episodes."""
 
     def __init__(self, experiment: Experiment, *, root: Path) -> None:
-        self.env = make_vector(experiment.env, root=root)
+        self.env = make_vector(experiment.env, root=root, takes_late=True)
+        self.is_late = resets_late(self.env)
         if isinstance(self.env, SyncVector):
             self.env.keeps_infos = False
         self.num_envs = self.env.num_envs
@@ -42,12 +44,14 @@ class Stage:
         self.successes: deque[float] = deque(maxlen=EPISODES_KEPT)
         self.returns: NDArray[np.float64] = np.zeros(self.num_envs)
         self.lengths: NDArray[np.int64] = np.zeros(self.num_envs, dtype=np.int64)
+        self.idle: NDArray[np.bool_] = np.zeros(self.num_envs, dtype=np.bool_)  # those a late reset is due for
 
     def reset(self, seeds: list[int], out: Array) -> None:
         """Start all environments from these seeds and write what they show."""
         observations, _ = self.env.reset(seed=seeds)  # type: ignore[arg-type]
         self.returns[:] = 0
         self.lengths[:] = 0
+        self.idle[:] = False
         health.check_observations(observations, step=self.steps)
         if self.normalizer:
             self.normalizer.returns[:] = 0
@@ -56,17 +60,20 @@ class Stage:
     def step(self, actions: Array, out: Array) -> tuple[Array, Array, list[tuple[int, Array]]]:
         """Act; write what is seen next; return rewards, where an episode ended, and what the cut ones saw last."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        self.steps += self.num_envs
+        if self.is_late:
+            rewards, terminated, truncated = (np.where(self.idle, 0, each) for each in (rewards, terminated, truncated))
+        self.steps += self.num_envs - int(np.count_nonzero(self.idle))
         if not math.isfinite(np.add.reduce(rewards)):
             health.check_rewards(rewards, step=self.steps)
         self.returns += rewards
-        self.lengths += 1
+        self.lengths += ~self.idle
         self._show(observations, out)
         ended = np.logical_or(terminated, truncated)
-        if not self.normalizer and not ended.any():
-            return rewards, ended, []
-        scaled = self.normalizer.rewards(rewards.astype(np.float32), ended) if self.normalizer else rewards
-        return scaled, ended, self._finish(ended, terminated, infos, out)
+        if self.normalizer:
+            rewards = self.normalizer.rewards(rewards.astype(np.float32), ended, self.idle)
+        if self.is_late:
+            self.idle = ended
+        return rewards, ended, self._finish(ended, terminated, infos, out) if ended.any() else []
 
     def closed(self) -> Array:
         """Return the actions that are not allowed now, (environments, outputs)."""
@@ -82,6 +89,7 @@ class Stage:
             "successes": list(self.successes),
             "returns": self.returns.copy(),
             "lengths": self.lengths.copy(),
+            "idle": self.idle.copy(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -91,6 +99,7 @@ class Stage:
         self.successes = deque(state["successes"], maxlen=EPISODES_KEPT)
         self.returns[:] = state["returns"]
         self.lengths[:] = state["lengths"]
+        self.idle = np.array(state["idle"])
 
     def metrics(self) -> dict[str, float]:
         """Return the recent episodes' means and how many episodes have ended so far."""
@@ -119,7 +128,7 @@ class Stage:
             if success is not None:
                 self.successes.append(success)
             if not terminated[index]:
-                cut.append((index, self._last(infos["final_obs"], index, out)))
+                cut.append((index, out[index].copy() if self.is_late else self._last(infos["final_obs"], index, out)))
         return cut
 
     def _last(self, final: Any, index: int, like: Array) -> Array:

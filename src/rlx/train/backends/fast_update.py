@@ -45,7 +45,7 @@ class Update:
     def __init__(self, weights: Weights, actions: Actions, algo: Ppo) -> None:
         self._weights, self._actions, self._algo = weights, actions, algo
         self._gradients = Weights(weights.shape, seeds=len(weights.flat), dtype=weights.dtype)
-        self._both = Pass(weights, algo.batch_size, is_training=True)
+        self._passes: dict[int, Pass] = {}
 
     def run(
         self,
@@ -63,7 +63,7 @@ class Update:
         algo = self._algo
         losses = {seed: Losses([]) for seed in generators}
         active = list(generators)
-        shuffled = samples.empty()
+        shuffled = samples.blank()
         for _ in range(algo.update_epochs):
             self._shuffle(samples, generators, active, shuffled)
             for seed in active:
@@ -86,14 +86,18 @@ class Update:
         """Put the samples of these seeds in a new order, and every minibatch's advantages on one scale."""
         for seed in seeds:
             samples.reorder(seed, generators[seed].permutation(samples.inputs.shape[1]), out)
-        if self._algo.normalize_advantage and self._algo.batch_size > 1:
-            normalise(out.advantages.reshape(len(out.advantages), -1, self._algo.batch_size))
+        size = self._algo.batch_size
+        whole = out.advantages.shape[1] // size * size
+        if self._algo.normalize_advantage:
+            normalise(out.advantages[:, :whole].reshape(len(out.advantages), -1, size))
+            normalise(out.advantages[:, None, whole:])
 
     def gradients(self, part: Samples, *, clip_range: float) -> tuple[Array, ...]:
         """Fill the gradients of one minibatch and return its FIGURES, one a seed."""
         algo, rows = self._algo, part.chances.shape[1]
-        self._both.forward(part.inputs)
-        chances, entropy = self._actions.evaluate(self._both.head, part.targets, self._weights, part.closed)
+        both = self._pass(rows)
+        both.forward(part.inputs)
+        chances, entropy = self._actions.evaluate(both.head, part.targets, self._weights, part.closed)
         log_ratio = np.subtract(chances, part.chances, out=chances)
         ratio = np.exp(log_ratio)
         gain = part.advantages * ratio
@@ -101,19 +105,25 @@ class Update:
         np.multiply(bounded, part.advantages, out=bounded)
         slope = gain * (gain <= bounded)
         np.multiply(slope, -1.0 / rows, out=slope)
-        misses, value_slope = self._value_loss(part)
+        misses, value_slope = self._value_loss(both.values[:, 0], part)
         np.multiply(value_slope, 2.0 * algo.value_coef / rows, out=value_slope)
         head = self._actions.backward(slope, -algo.entropy_coef / rows, self._gradients)
-        self._both.backward(part.inputs, head, value_slope[:, None], self._gradients)
+        both.backward(part.inputs, head, value_slope[:, None], self._gradients)
         np.minimum(gain, bounded, out=gain)
         np.subtract(ratio, 1.0, out=ratio)
         divergence = _mean(ratio - log_ratio)
         moved = _mean(np.greater(np.abs(ratio, out=ratio), clip_range))
         return -_mean(gain), _mean(misses * misses), _mean(entropy), moved, divergence
 
-    def _value_loss(self, part: Samples) -> tuple[Array, Array]:
+    def _pass(self, rows: int) -> Pass:
+        """Return the memory for minibatches of a size; the last one is smaller where steps were idle."""
+        if rows not in self._passes:
+            self._passes[rows] = Pass(self._weights, rows, is_training=True)
+        return self._passes[rows]
+
+    def _value_loss(self, values: Array, part: Samples) -> tuple[Array, Array]:
         """Return how far the values miss the returns, and the same where moving them still changes the loss."""
-        values, most = self._both.values[:, 0], self._algo.clip_range_value
+        most = self._algo.clip_range_value
         if most is None:
             misses = values - part.returns
             return misses, misses.copy()
@@ -134,6 +144,8 @@ def _mean(values: Array) -> Array:
 
 def normalise(advantages: Array) -> None:
     """Give the advantages of every minibatch (seeds, minibatches, rows) mean 0 and deviation 1."""
+    if advantages.size == 0 or advantages.shape[2] == 1:
+        return
     advantages -= advantages.mean(axis=2, keepdims=True)
     advantages /= advantages.std(axis=2, ddof=1, keepdims=True) + 1e-8
 
