@@ -257,7 +257,7 @@ def test_seeds_that_train_for_the_next_look_do_not_hold_up_this_one(tmp_path: Pa
     new = store.add_seeds(new, range(10, 16))
     candidate = only(compare([base, new]))
     assert candidate.verdict.verdict == "better"
-    assert candidate.notes == ("seeds 10, 11, 12, 13, 14, 15 of b_001 (prepared) is waited for, never dropped",)
+    assert candidate.notes == ("seeds 10, 11, 12, 13, 14, 15 of b_001 (prepared) are waited for, never dropped",)
 
 
 def test_a_crashed_candidate_seed_scores_as_the_random_policy_or_the_worst_seen(tmp_path: Path) -> None:

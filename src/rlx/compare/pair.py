@@ -180,7 +180,8 @@ class Pair:
             for one in side.having("pending"):
                 states.setdefault("not evaluated" if one.state == "completed" else one.state, []).append(one.seed)
             for state, seeds in states.items():
-                yield f"{_seeds(seeds)} of {side.name} ({state}) is waited for, never dropped"
+                verb = "is" if len(seeds) == 1 else "are"
+                yield f"{_seeds(seeds)} of {side.name} ({state}) {verb} waited for, never dropped"
 
     def _crashed(self) -> Iterator[str]:
         for one in self.base.having("crashed"):

@@ -132,7 +132,9 @@ class Crew:
                 return
             for role, seeds in group.items():
                 self._start(role, seeds)
-            names = ", ".join(f"{len(seeds)} seeds of {self.paths[role].name}" for role, seeds in group.items())
+            names = ", ".join(
+                f"{len(seeds)} seed{'s' * (len(seeds) > 1)} of {self.paths[role].name}" for role, seeds in group.items()
+            )
             self._follow(group, f"training {names} {purpose}", leaning)
 
     def _start(self, role: Role, seeds: tuple[int, ...]) -> None:

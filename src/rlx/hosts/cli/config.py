@@ -132,10 +132,13 @@ def _check_one(reference: str, overrides: list[str], *, with_env: bool) -> tuple
 def _with_env(checked: Checked, experiment: Experiment, path: Path) -> tuple[Checked, dict[str, str]]:
     """Make the environment once and choose the backend, as training would."""
     from rlx.envs.make import inspect
+    from rlx.evaluate.scenarios import scenario_problems
     from rlx.train.choose import choose
 
-    choice = choose(experiment, inspect(experiment.env, root=_root_for(path)))
-    return checked.also(choice.problems), {"backend": choice.experiment.backend, "reason": choice.reason}
+    root = _root_for(path)
+    choice = choose(experiment, inspect(experiment.env, root=root))
+    problems = (*choice.problems, *scenario_problems(experiment, root=root))
+    return checked.also(problems), {"backend": choice.experiment.backend, "reason": choice.reason}
 
 
 def _root_for(path: Path) -> Path:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rlx.errors import Interrupted, UsageError
 from rlx.hosts.cli.output import say, table
-from rlx.hosts.cli.words import duration, figure, sparkline
+from rlx.hosts.cli.words import duration, figure, plural, sparkline
 from rlx.runs import project
 
 COLUMNS = 40
@@ -126,6 +126,6 @@ def _aa(aa: dict[str, Any]) -> list[str]:
     if aa["verdict"] == "invalid":
         lines[1] = "answer: none, the two cannot be compared"
     lines += [f"note: {note}" for note in aa["notes"]]
-    lines.append(f"so far: {aa['alarms']} false alarms in {aa['asked']} A/A tests of this pool")
+    lines.append(f"so far: {plural(aa['alarms'], 'false alarm')} in {plural(aa['asked'], 'A/A test')} of this pool")
     lines.append(f"expected: at most {aa['error']:.0%} of them; many more, and its seeds are not independent")
     return lines
