@@ -59,7 +59,7 @@ class RandomPolicy:
         self, observations: Batch, *, deterministic: bool = True, masks: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
         """Return one random action a row."""
-        count = _rows(observations)
+        count = rows_of(observations)
         if self._is_bounded and masks is None:
             return self._uniform(count)
         batch: NDArray[Any] = stack(
@@ -148,7 +148,8 @@ def refuse_named_code(checkpoint: Checkpoint) -> None:
             )
 
 
-def _rows(observations: Batch) -> int:
+def rows_of(observations: Batch) -> int:
+    """Return how many observations a batch holds."""
     leaf: Any = observations
     while isinstance(leaf, (dict, tuple)):
         leaf = next(iter(leaf.values())) if isinstance(leaf, dict) else leaf[0]

@@ -12,6 +12,7 @@ from rlx.config.load import parse
 from rlx.config.schema import Experiment
 from rlx.envs.spaces import build
 from rlx.errors import CheckpointInvalid
+from rlx.evaluate.policy import rows_of
 from rlx.runs.checkpoint import Checkpoint
 from rlx.train.backends.fast_actions import Actions, actions_of
 from rlx.train.backends.fast_features import Features, Scale
@@ -30,7 +31,7 @@ class FastPolicy:
         self, observations: Any, *, deterministic: bool = True, masks: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
         """Return one action a row; without `deterministic` the process's generator decides."""
-        actor, inputs = self._prepared(_rows(observations))
+        actor, inputs = self._prepared(rows_of(observations))
         self._features.write(observations, inputs[0, :, :-1], self._scale)
         actor.forward(inputs)
         closed = None if masks is None else np.logical_not(masks).reshape(1, len(masks), -1).transpose(0, 2, 1)
@@ -39,7 +40,7 @@ class FastPolicy:
 
     def inputs(self, observations: Any) -> NDArray[Any]:
         """Return what the network sees of observations: flat and on their scale."""
-        rows = np.empty((_rows(observations), self._features.size), dtype=self._weights.dtype)
+        rows = np.empty((rows_of(observations), self._features.size), dtype=self._weights.dtype)
         self._features.write(observations, rows, self._scale)
         return rows
 
@@ -103,10 +104,3 @@ def _broken(checkpoint: Checkpoint, why: str) -> CheckpointInvalid:
     return CheckpointInvalid(
         f"checkpoint {checkpoint.path}: {why}", hint="a policy is worth nothing without it: use another checkpoint"
     )
-
-
-def _rows(observations: Any) -> int:
-    leaf = observations
-    while isinstance(leaf, (dict, tuple)):
-        leaf = next(iter(leaf.values())) if isinstance(leaf, dict) else leaf[0]
-    return len(leaf)

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rlx.config.schema import Experiment
+from rlx.envs.ending import last_observation, was_success
 from rlx.envs.spaces import normalised_keys
 from rlx.envs.vector import SyncVector, env_seeds, make_vector
 from rlx.envs.worlds import resets_late
@@ -22,7 +23,6 @@ from rlx.train.backends.fast_normalizer import Normalizer
 
 Array = NDArray[Any]
 EPISODES_KEPT = 100
-SUCCESS = ("is_success", "success")
 
 
 class Stage:
@@ -124,16 +124,16 @@ class Stage:
             self.recent.append((float(self.returns[index]), int(self.lengths[index])))
             self.episodes += 1
             self.returns[index] = self.lengths[index] = 0
-            success = _success(infos.get("final_info"), index)
+            success = was_success(infos, index)
             if success is not None:
                 self.successes.append(success)
             if not terminated[index]:
-                cut.append((index, out[index].copy() if self.is_late else self._last(infos["final_obs"], index, out)))
+                cut.append((index, out[index].copy() if self.is_late else self._last(infos, index, out)))
         return cut
 
-    def _last(self, final: Any, index: int, like: Array) -> Array:
+    def _last(self, infos: Mapping[str, Any], index: int, like: Array) -> Array:
         row = np.empty((1, self.features.size), dtype=like.dtype)
-        batch = _as_batch(_element(final, index))
+        batch = _as_batch(last_observation(infos, index))
         self.features.write(batch, row, self.normalizer.scale if self.normalizer else None)
         last: Array = row[0]
         return last
@@ -156,22 +156,9 @@ def seeds_for(seed: int, num_envs: int, attempt: int) -> list[int]:
     return env_seeds(seed, num_envs * (attempt + 1))[-num_envs:]
 
 
-def _element(batch: Any, index: int) -> Any:
-    return {key: _element(part, index) for key, part in batch.items()} if isinstance(batch, dict) else batch[index]
-
-
 def _as_batch(observation: Any) -> Any:
     if isinstance(observation, dict):
         return {key: _as_batch(part) for key, part in observation.items()}
     if isinstance(observation, tuple):
         return tuple(_as_batch(part) for part in observation)
     return np.asarray(observation)[None]
-
-
-def _success(final: Any, index: int) -> float | None:
-    for key in SUCCESS:
-        if isinstance(final, dict) and key in final:
-            mask = final.get(f"_{key}")
-            if mask is None or mask[index]:
-                return float(final[key][index])
-    return None

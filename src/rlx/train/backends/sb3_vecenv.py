@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
+from rlx.envs.ending import last_observation, was_success
 from rlx.train import health
 
-SUCCESS = ("is_success", "success")
 Indices = int | Iterable[int] | None
 
 
@@ -67,10 +67,10 @@ class SameStepVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), finished, rows
 
     def _finish(self, index: int, infos: dict[str, Any], row: dict[str, Any], *, is_cut: bool) -> None:
-        row["terminal_observation"] = _element(infos["final_obs"], index)
+        row["terminal_observation"] = last_observation(infos, index)
         row["TimeLimit.truncated"] = is_cut
         row["episode"] = {"r": float(self.returns[index]), "l": int(self.lengths[index])}
-        success = _success(infos.get("final_info"), index)
+        success = was_success(infos, index)
         if success is not None:
             row["is_success"] = success
         self.episodes += 1
@@ -152,21 +152,6 @@ def _method(env: Any, name: str, wanted: str) -> Any:
     if method is None:
         raise AttributeError(f"{type(env).__name__} has no single environments with `{wanted}`")
     return method
-
-
-def _element(batch: Any, index: int) -> Any:
-    if isinstance(batch, dict):
-        return {key: _element(part, index) for key, part in batch.items()}
-    return batch[index]
-
-
-def _success(final: Any, index: int) -> float | None:
-    for key in SUCCESS:
-        if isinstance(final, dict) and key in final:
-            mask = final.get(f"_{key}")
-            if mask is None or mask[index]:
-                return float(final[key][index])
-    return None
 
 
 def _single(infos: dict[str, Any], index: int) -> dict[str, Any]:
