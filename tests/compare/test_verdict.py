@@ -281,3 +281,8 @@ def test_real_seeds_of_which_every_fourth_failed_are_not_better_at_the_same_mean
     risky = np.where(np.arange(24) % 4 == 3, 9.0, epochs[:24])
     risky = risky + epochs[24:].mean() - risky.mean()
     assert judge(epochs[16:], risky).verdict == "inconclusive"
+
+
+def test_large_differences_have_their_thousands_apart() -> None:
+    line = judge([100_000.0 + seed for seed in range(3)], [59_259.0 + seed for seed in range(3)]).line()
+    assert line == "inconclusive: leaning −40,741 [−40,743, −40,739], undecided at 3 v 3"

@@ -32,7 +32,8 @@ def test_describes_a_run_over_its_seeds(make_run: MakeRun) -> None:
     assert (described["seeds"], described["tally"]) == (3, "3 completed")
     assert (described["steps"], described["planned_steps"]) == (200, 200)
     assert described["return"] == {
-        "mean": 20.0, "sd": 10.0, "n": 3, "best": 30.0, "source": "rollout/return_mean", "values": [10.0, 30.0, 20.0],
+        "mean": 20.0, "sd": 10.0, "n": 3, "best": 30.0, "source": "rollout/return_mean", "metric": "return",
+        "values": [10.0, 30.0, 20.0],
     }  # fmt: skip
     assert described["tags"] == ["baseline"]
     assert described["seconds"] == 60.0

@@ -68,9 +68,8 @@ class Row:
 
     def document(self) -> dict[str, Any]:
         """Return the row as JSON-able data."""
-        metric = next(iter(self.seeds.values())).metric
         metrics = {name: _spread(of) for name, of in _figures(self.seeds).items()}
-        return {**self.side.document(), "fingerprint": self.fingerprint, "metric": metric, "metrics": metrics}
+        return {**self.side.document(), "fingerprint": self.fingerprint, "metrics": metrics}
 
 
 @dataclass(frozen=True)

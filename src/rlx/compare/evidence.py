@@ -32,6 +32,7 @@ def side_of(run: Run, reports: Mapping[int, Report], *, like: Run, codes: Codes)
         phase=run.metadata.get("phase") or lineage.get("phase"),
         evaluate="" if is_script else evaluate_command(run, protocol, like=like),
         is_script=is_script,
+        metric=next(iter(reports.values())).metric if reports else "return",
     )
 
 

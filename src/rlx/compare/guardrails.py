@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from rlx.compare.looks import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.stats import Floats, as_runs, plain
+from rlx.figures import figure, signed
 
 Answer = Literal["passes", "harm", "unproven"]
 Better = Literal["higher", "lower"]
@@ -85,7 +86,7 @@ def block_on_harm(
     interval = permutation_interval(base, new, below=level, above=level, seed=seed)
     is_harm = float(below) <= level
     relation = "≤" if is_harm else ">"
-    reason = f"worse by more than {abs(margin):g}: p = {float(below):.2g} {relation} {level:g}"
+    reason = f"worse by more than {figure(abs(margin))}: p = {float(below):.2g} {relation} {level:g}"
     return _guardrail("harm" if is_harm else "passes", base, new, interval.high, better=better, reason=reason)
 
 
@@ -107,7 +108,7 @@ def require_safety(
     base, new = _upwards(baseline, candidate, better)
     interval = permutation_interval(base, new, below=level, above=level, seed=seed)
     answer: Answer = "passes" if interval.low > -abs(margin) else "harm" if interval.high < -abs(margin) else "unproven"
-    reason = f"at worst {interval.low:+.4g}, allowed {-abs(margin):+.4g}".replace("-", "−")
+    reason = f"at worst {signed(interval.low)}, allowed {signed(-abs(margin))}"
     return _guardrail(answer, base, new, interval.low, better=better, reason=reason)
 
 

@@ -271,7 +271,9 @@ def _beginning(fingerprint: str, among: Sequence[str]) -> str:
 
 
 def _end(one: Training) -> str:
-    return f"crashed ({one.reason})" if one.reason else "crashed" if one.score is None else f"scored {one.score}"
+    if one.reason:
+        return f"crashed ({one.reason})"
+    return "crashed" if one.score is None else f"scored {figure(one.score)}"
 
 
 def _seeds(seeds: Sequence[int]) -> str:

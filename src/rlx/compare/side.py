@@ -60,7 +60,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Side:
-    """One run's trainings under the protocol of the comparison.
+    """One run's trainings under the protocol of the comparison; `metric` is what that goes by.
 
     `floor` is the random policy's score where it was measured; `phase` is what a study says its seeds are for;
     `evaluate` is the command that scores what has no score yet; a script's run has none, only its script goes on.
@@ -74,6 +74,7 @@ class Side:
     phase: str | None = None
     evaluate: str = ""
     is_script: bool = False
+    metric: str = "return"
 
     @cached_property
     def ordered(self) -> tuple[Training, ...]:
@@ -127,6 +128,7 @@ class Side:
         } if scores.size else dict.fromkeys(("mean", "sd", "median", "min", "max"))  # fmt: skip
         return {
             "run": self.name,
+            "metric": self.metric,
             "n": scores.size,
             **figures,
             "steps": self.steps,

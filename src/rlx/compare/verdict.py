@@ -20,6 +20,7 @@ from rlx.compare.looks import PLAN, Decision, Look, Plan, holm_shares, take, wit
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.planning import seeds_needed
 from rlx.compare.stats import Floats, Interval, plain
+from rlx.figures import signed
 
 LEANING_LEVEL = 0.05
 """Each end of the interval shown before a decision is possible."""
@@ -230,7 +231,7 @@ def _why(looks: Sequence[Look], rules: Rules, share: float) -> str:
         return f"nothing is decided on fewer than {rules.plan.deciding[0].seeds} seeds a side"
     last = made[-1]
     if last.above <= last.stage.better * share and last.leaning < rules.minimum_effect:
-        return f"{last.leaning:+.4g} is less than the {rules.minimum_effect:+.4g} asked for"
+        return f"{signed(last.leaning)} is less than the {signed(rules.minimum_effect)} asked for"
     p, level = (last.above, last.stage.better) if last.leaning >= 0 else (last.below, last.stage.worse)
     if last.leaning < 0 and p <= level * share:
         return "crashed baseline seeds were left out, which flatters the baseline: `worse` is not said"
@@ -285,4 +286,4 @@ def _decimals(largest: float) -> int:
 def _signed(value: float, decimals: int) -> str:
     if math.isinf(value):
         return "+∞" if value > 0 else "−∞"
-    return f"{round(value, decimals) + 0.0:+.{decimals}f}".replace("-", "−")  # + 0.0 turns −0 into +0
+    return f"{round(value, decimals) + 0.0:+,.{decimals}f}".replace("-", "−")  # + 0.0 turns −0 into +0

@@ -192,20 +192,23 @@ def _measured(evaluator: Evaluator, checkpoint: Checkpoint, seed: int | None, *,
         "seed": seed, "checkpoint": name, "step": checkpoint.step, "identity": checkpoint.identity,
     }  # fmt: skip
     file = keep(run.path, evaluation.fingerprint, f"seed_{seed}_{name}", document) if run else None
-    claimed = _claimed(run, seed, checkpoint) if run and evaluator.protocol.purpose == "fresh" else {}
+    claimed = {}
+    if run and evaluator.protocol.purpose == "fresh":
+        claimed = _claimed(run, seed, checkpoint, metric=evaluator.protocol.metric)
     return Measurement(
         seed, name, checkpoint.step, evaluation.fingerprint, evaluation.summary(), beside, file, False, note, claimed
     )
 
 
-def _claimed(run: Run, seed: int | None, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return what the checkpoint was said to score: by the evaluation that chose it, else by its newest report."""
+def _claimed(run: Run, seed: int | None, checkpoint: Checkpoint, *, metric: str) -> dict[str, Any]:
+    """Return what the checkpoint was said to score in this metric: when it was chosen, else by its newest report."""
     name = checkpoint.path.name
     wanted = (
         ("selection", f"seed_{seed}_step_{checkpoint.step}") if name == "best" else ("report", f"seed_{seed}_{name}")
     )
-    found = [one for one in run.evaluations() if (one.get("purpose"), one["name"]) == wanted]
+    key = "mean" if metric == "return" else metric
+    found = [one for one in run.evaluations() if (one.get("purpose"), one["name"]) == wanted and key in one]
     if not found:
         return {}
     newest = max(found, key=lambda document: float(document["time"]))
-    return {"score": files.number(newest.get("score", newest["mean"])), "purpose": newest["purpose"]}
+    return {"score": files.number(newest[key]), "purpose": newest["purpose"]}

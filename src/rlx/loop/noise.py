@@ -74,6 +74,7 @@ class Pool:
         return {
             "run": self.run.name,
             "fingerprint": self.fingerprint,
+            "metric": self.side.metric,
             "trained": self.trained,
             **found,
             "seeds": {str(seed): score for seed, score in self.side.as_baseline().items()},

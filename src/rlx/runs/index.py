@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Watch = Callable[[int, int], None]
-VERSION = 2
+VERSION = 3
 STATES = ("prepared", "running", "completed", "failed", "interrupted", "lost", "broken")
 RACY_NANOSECONDS = 2_000_000_000
 BUSY_SECONDS = 2.0

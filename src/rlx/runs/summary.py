@@ -56,7 +56,7 @@ def summary(run: Run) -> dict[str, Any]:
         "tally": tally([seed["status"] for seed in seeds]),
         "steps": round(sum(seed["step"] for seed in seeds) / len(seeds)) if seeds else 0,
         "planned_steps": run.planned_steps,
-        "return": spread([seed["return"] for seed in seeds], source=scores.source),
+        "return": spread([seed["return"] for seed in seeds], source=scores.source, metric=scores.metric),
         "tags": list(run.tags),
         "note": run.note,
         "created": float(identity.get("created") or 0.0),
@@ -164,8 +164,11 @@ def _last_process(seed: Seed) -> str:
     return repr(started[-1].get("process")) if started else f"seed {seed.number}"
 
 
-def spread(values: Iterable[float | None], *, source: str) -> dict[str, Any] | None:
-    """Return mean, standard deviation over seeds (none for one seed), count and best of the values there are."""
+def spread(values: Iterable[float | None], *, source: str, metric: str = "return") -> dict[str, Any] | None:
+    """Return mean, standard deviation over seeds (none for one seed), count and best of the values there are.
+
+    `metric` says what the values are: returns, or the rate that the protocol goes by.
+    """
     known = [value for value in values if value is not None]
     if not known:
         return None
@@ -177,16 +180,21 @@ def spread(values: Iterable[float | None], *, source: str) -> dict[str, Any] | N
         "n": len(known),
         "best": max(known),
         "source": source,
+        "metric": metric,
         "values": known,
     }
 
 
 class FinalReturns:
-    """What each seed's final policy returns: from one report evaluation where there is one, else from its training."""
+    """What each seed's final policy returns: from one report evaluation where there is one, else from its training.
 
-    def __init__(self, report: dict[int, float], fingerprint: str) -> None:
+    `metric` is what the report's protocol goes by: the return, or a rate.
+    """
+
+    def __init__(self, report: dict[int, float], fingerprint: str, metric: str = "return") -> None:
         self._report = report
         self.fingerprint = fingerprint
+        self.metric = metric
         self.source = REPORT if report else ROLLOUT_RETURN
 
     def of(self, seed: Seed) -> float | None:
@@ -204,7 +212,16 @@ def final_returns(run: Run) -> FinalReturns:
         episodes = len(files.read_json(folder / names[0]).get("episodes") or []) if scores else 0
         is_own = bool(scores) and folder.name == run.own_protocol
         best = max(best, (is_own, len(scores), episodes, changed, scores, folder.name), key=lambda entry: entry[:4])
-    return FinalReturns(best[4], best[5])
+    return FinalReturns(best[4], best[5], _metric(run.path / "eval" / best[5], best[4]))
+
+
+def _metric(folder: Path, scores: dict[int, float]) -> str:
+    """Return what the scores of one protocol are."""
+    for seed, checkpoint in ((seed, name) for seed in scores for name in ("latest", "best")):
+        path = folder / f"seed_{seed}_{checkpoint}.json"
+        if path.exists():
+            return str(files.read_json(path).get("metric") or "return")
+    return "return"
 
 
 def _evaluation_folders(place: Path) -> Iterable[tuple[Path, list[str], float]]:

@@ -33,7 +33,7 @@ def test_prints_a_table_and_what_to_run_next(project: Path, capsys: pytest.Captu
     shown = capsys.readouterr()
     lines = shown.out.splitlines()
     assert lines[0].split() == ["env", "observation", "action", "horizon", "threshold"]
-    assert lines[1].split() == ["MountainCar-v0", "Box(2)", "Discrete(3)", "200", "-110"]
+    assert lines[1].split() == ["MountainCar-v0", "Box(2)", "Discrete(3)", "200", "−110"]
     assert lines[-1] == "next: rlx init demo --env MountainCar-v0"
     assert shown.err == ""
 

@@ -109,12 +109,39 @@ def test_scenarios_are_shown_with_their_pass_rate(root: Path, capsys: pytest.Cap
     )
     argv = ["eval", "cartpole_001", "--protocol", str(root / "protocol.yaml"), "--episodes", "3"]
     assert call(argv) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    out, err = capsys.readouterr()
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["seed", "checkpoint", "step", "n", "mean", "return", "std", "min", "max", "pass_rate"]
+    assert lines[1] == ["0", "latest", "1,024", "3", "500", "0", "500", "500", "1"]
+    assert "seed 0: pass_rate 1\n" in err
     assert ["0", "short", "3", "50", "100%"] in lines
     assert ["0", "odd", "3", "0", "–"] in lines
     assert call([*argv, "--json"]) == 0
     row = json.loads(capsys.readouterr().out)["seeds"][0]
     assert (row["score"], row["pass_rate"], row["scenarios"]["short"]["mean"], row["stored"]) == (1.0, 1.0, 50.0, True)
+    assert call(["ls"]) == call(["info", "cartpole_001"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split()[6] == "score"
+    assert " pass_rate  " in out.splitlines()[1]
+    assert "\npass_rate: " in out
+    assert ["seed", "status", "step", "pass_rate", "time"] in [line.split() for line in out.splitlines()]
+
+
+def test_what_was_claimed_is_in_the_metric_of_the_fresh_episodes(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenarios = {"short": {"kwargs": {"max_episode_steps": 50}, "pass": "truncated"}}
+    make_run(root, "rated", {0: GOOD}, eval={"metric": "pass_rate", "scenarios": scenarios, "report_episodes": 2})
+    assert call(["eval", "rated_001"]) == call(["eval", "rated_001", "--fresh", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "note: claimed pass_rate 1 (report), fresh 1: +0 over 1 seed\n" in out
+    (root / "plain.yaml").write_text("env: {id: CartPole-v1}\n")
+    assert call(["eval", "rated_001", "--fresh", "2", "--protocol", str(root / "plain.yaml")]) == 0
+    assert "note: claimed 500 (report), fresh 500: +0 over 1 seed\n" in capsys.readouterr().out
+    assert call(["info", "rated_001", "--json"]) == 0
+    evaluations = json.loads(capsys.readouterr().out)["evaluations"]
+    latest = next(one for one in evaluations if (one["purpose"], one["checkpoint"]) == ("report", "latest"))
+    assert (latest["episodes"], latest["return"]["mean"], latest["return"]["metric"]) == (2, 1.0, "pass_rate")
 
 
 def test_runs_whose_environment_was_edited_compare_after_the_printed_commands(

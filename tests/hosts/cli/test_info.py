@@ -58,6 +58,20 @@ def test_shows_identity_seeds_checkpoints_evaluations_provenance_and_what_to_do(
     assert text.splitlines()[-1] == "next: rlx plot cartpole_001"
 
 
+def test_the_untrained_policies_of_several_seeds_are_one_row_and_scenarios_are_not_counted(
+    cli: Cli, make_run: MakeRun
+) -> None:
+    run = make_run(seeds={0: [1.0], 1: [1.0]})
+    episodes = [{"return": 9.0}, {"return": 9.0}, {"return": 1.0, "scenario": "windy"}]
+    for seed in (0, 1):
+        document = {"purpose": "report", "mean": 9.0, "episodes": episodes}
+        store.save_evaluation(run.path, "f1", f"seed_{seed}_untrained", document)
+
+    lines = [line.split() for line in cli("info", run.name).out.splitlines()]
+
+    assert ["report", "untrained", "2", "4", "9", "±", "0", "f1"] in lines
+
+
 def test_json_holds_everything(cli: Cli, make_run: MakeRun) -> None:
     run = make_run()
     add_attempt(run, 0, attempt())

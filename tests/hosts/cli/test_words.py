@@ -56,3 +56,8 @@ def test_time_spans_are_read_as_people_type_them(text: str, seconds: float) -> N
 def test_what_is_no_time_span_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is no time span"):
         words.timespan(text)
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "+0"), (80827.4, "+80,827"), (-40741.0, "−40,741"), (0.5, "+0.5")])
+def test_differences_read_well(value: float, text: str) -> None:
+    assert words.signed(value) == text

@@ -54,7 +54,7 @@ def outcome(run: Run) -> dict[str, Any]:
         "run": run.name,
         "path": str(run.path),
         "state": run.status,
-        "return": spread((scores.of(seed) for seed in run.seeds), source=scores.source),
+        "return": spread((scores.of(seed) for seed in run.seeds), source=scores.source, metric=scores.metric),
         "seeds": [
             {
                 "seed": seed.number,
@@ -76,7 +76,7 @@ def render(data: dict[str, Any]) -> str:
         kind = "report evaluation" if score["source"] == REPORT else "training"
         seeds = words.plural(len(data["seeds"]), "seed")
         counted = seeds if score["n"] == len(data["seeds"]) else f"{score['n']} of {seeds}"
-        lines.append(f"return: {words.spread(score)} ({kind}, {counted})")
+        lines.append(f"{score['metric']}: {words.spread(score)} ({kind}, {counted})")
     name = data["run"]
     following = {COMPLETED: f"rlx plot {name}", "running": f"rlx watch {name}"}
     return "\n".join([*lines, f"next: {following.get(data['state'], f'rlx resume {name}')}"])

@@ -11,6 +11,7 @@ import argparse
 from typing import Any
 
 from rlx.hosts.cli.output import table
+from rlx.hosts.cli.words import figure
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,7 @@ def _cells(env: dict[str, Any]) -> tuple[str, str, str, str, str]:
         env["observation"],
         env["action"],
         "-" if env["horizon"] is None else str(env["horizon"]),
-        "-" if threshold is None else f"{threshold:g}",
+        "-" if threshold is None else figure(threshold),
     )
 
 

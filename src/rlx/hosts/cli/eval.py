@@ -13,13 +13,14 @@ Example: rlx eval cartpole_ppo_001
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rlx.errors import NotFound, UsageError
 from rlx.hosts.cli.count import Count
 from rlx.hosts.cli.output import say, table
+from rlx.hosts.cli.words import figure, plural, signed
 from rlx.runs import project
 
 COLUMNS = {"success_rate": "success", "pass_rate": "passed", "untrained": "untrained", "claimed": "claimed"}
@@ -55,7 +56,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for one in measure(reference, protocol, seed=args.seed, is_again=args.again, progress=Count("episodes")):
         rows.append({**one.summary(), "file": str(one.file.relative_to(root)) if one.file else None})
         if one.seed is not None:
-            say(f"seed {one.seed}: {one.figures['mean']:.4g}" + (" (stored)" if one.is_stored else ""))
+            told = f"seed {one.seed}: {_unit(protocol.metric)}{figure(_score(one.figures))}"
+            say(told + (" (stored)" if one.is_stored else ""))
     return {
         "run": reference.run.name if reference.run else None,
         "env": protocol.env.id,
@@ -80,8 +82,12 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 
 
 def render(data: dict[str, Any]) -> str:
-    known = [key for key in COLUMNS if any(key in row for row in data["seeds"])]
-    header = ["seed", "checkpoint", "step", "n", "mean", "std", "min", "max", *(COLUMNS[key] for key in known)]
+    is_return = data["metric"] == "return"
+    known = [key for key in COLUMNS if key != data["metric"] and any(key in row for row in data["seeds"])]
+    known = known if is_return else ["score", *known]
+    headings = {**COLUMNS, "score": data["metric"]}
+    header = ["seed", "checkpoint", "step", "n", "mean" if is_return else "mean return", "std", "min", "max"]
+    header += [headings[key] for key in known]
     rows = [_cells(str(row["seed"]) if row["seed"] is not None else "–", row, known) for row in data["seeds"]]
     rows.append(_cells("random policy", {"checkpoint": "–", **data["random"]}, known))
     lines = [table(header, rows, right=range(2, len(header))), *_scenarios(data["seeds"]), *_notes(data)]
@@ -95,7 +101,7 @@ def render(data: dict[str, Any]) -> str:
 
 
 def _cells(name: str, row: dict[str, Any], known: Sequence[str]) -> list[str]:
-    figures = [f"{row[key]:.4g}" for key in ("mean", "std", "min", "max")]
+    figures = [figure(row[key]) for key in ("mean", "std", "min", "max")]
     step = f"{row['step']:,}" if "step" in row else "–"
     return [name, row["checkpoint"], step, str(row["n"]), *figures, *(_cell(row, key) for key in known)]
 
@@ -105,13 +111,23 @@ def _cell(row: dict[str, Any], key: str) -> str:
         return "–"
     if key in ("success_rate", "pass_rate"):
         return f"{row[key]:.0%}"
-    return f"{row[key]['score']:.4g}" if key == "claimed" else f"{row[key]['mean']:.4g}"
+    return figure(row[key] if key == "score" else _score(row[key]))
+
+
+def _unit(metric: str) -> str:
+    """Return what stands before a score that is no return."""
+    return "" if metric == "return" else f"{metric} "
+
+
+def _score(figures: Mapping[str, Any]) -> float:
+    """Return the figure that the protocol's metric names."""
+    return float(figures["score"] if "score" in figures else figures["mean"])
 
 
 def _scenarios(seeds: Sequence[dict[str, Any]]) -> list[str]:
     """Lay out every scenario's figures, seed by seed."""
     rows = [
-        [str(row["seed"]), name, str(part["n"]), f"{part['mean']:.4g}", _cell(part, "pass_rate")]
+        [str(row["seed"]), name, str(part["n"]), figure(part["mean"]), _cell(part, "pass_rate")]
         for row in seeds
         for name, part in row.get("scenarios", {}).items()
     ]
@@ -127,7 +143,8 @@ def _notes(data: dict[str, Any]) -> list[str]:
     told = [row for row in seeds if "claimed" in row]
     if told:
         claimed = sum(row["claimed"]["score"] for row in told) / len(told)
-        fresh = sum(row.get("score", row["mean"]) for row in told) / len(told)
+        fresh = sum(_score(row) for row in told) / len(told)
         by = " and ".join(sorted({row["claimed"]["purpose"] for row in told}))
-        notes.append(f"claimed {claimed:.4g} ({by}), fresh {fresh:.4g}: {fresh - claimed:+.4g} over {len(told)} seeds")
+        change = f"{signed(fresh - claimed)} over {plural(len(told), 'seed')}"
+        notes.append(f"claimed {_unit(data['metric'])}{figure(claimed)} ({by}), fresh {figure(fresh)}: {change}")
     return [f"note: {note}" for note in [*data["missing"], *notes]]

@@ -6,6 +6,7 @@ Example: rlx info cartpole_ppo_001
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 from rlx.errors import EvidenceInvalid
@@ -95,18 +96,27 @@ def _evaluations(found: Run) -> list[dict[str, Any]]:
 
     pools: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for document in sorted(found.evaluations(), key=lambda document: document.get("step") or 0):
-        checkpoint = document["name"].removeprefix(f"seed_{document.get('seed')}_")
+        checkpoint = re.sub(r"^seed_\d+_", "", document["name"])
         pools.setdefault((str(document.get("purpose")), document["fingerprint"], checkpoint), []).append(document)
     return [
         {
             "purpose": purpose,
             "fingerprint": fingerprint,
             "checkpoint": checkpoint,
-            "episodes": sum(len(document.get("episodes", [])) for document in documents),
-            "return": spread([files.number(document["mean"]) for document in documents], source=purpose),
+            "episodes": sum(_played(document) for document in documents),
+            "return": spread(
+                [files.number(document.get("score", document["mean"])) for document in documents],
+                source=purpose,
+                metric=str(documents[0].get("metric") or "return"),
+            ),
         }
         for (purpose, fingerprint, checkpoint), documents in pools.items()
     ]
+
+
+def _played(document: dict[str, Any]) -> int:
+    """Count the episodes that the mean is over, without those of the scenarios."""
+    return sum("scenario" not in episode for episode in document.get("episodes") or [])
 
 
 def _next(run: Run, status: str, *, is_evaluated: bool) -> str:
@@ -134,7 +144,7 @@ def _identity(data: dict[str, Any]) -> str:
         f"status: {paint_state(data['status'])} ({data['tally']})",
         f"path: {data['path']}",
         f"created: {words.when(data['created'])}, trained {words.duration(data['seconds'])}",
-        f"return: {words.spread(score)}{source}",
+        f"{score['metric'] if score else 'return'}: {words.spread(score)}{source}",
     ]
     lines += [f"{key.replace('_', ' ')}: {value}" for key, value in data["lineage"].items()]
     lines += [f"tags: {' '.join(data['tags'])}"] if data["tags"] else []
@@ -167,7 +177,8 @@ def _seeds(data: dict[str, Any]) -> str:
         )
         rows.append([str(seed["seed"]), seed["status"], words.steps(seed["step"], data["planned_steps"]),
                      words.figure(seed["return"]), words.duration(seed["seconds"]), detail])  # fmt: skip
-    text = table(["seed", "status", "step", "return", "time", ""], rows, right=(0, 2, 3, 4))
+    metric = data["return"]["metric"] if data["return"] else "return"
+    text = table(["seed", "status", "step", metric, "time", ""], rows, right=(0, 2, 3, 4))
     for seed in data["per_seed"]:
         if seed.get("traceback"):
             text += f"\n\nseed {seed['seed']}:\n" + "\n".join(f"  {line}" for line in seed["traceback"])
@@ -195,8 +206,10 @@ def _evaluation_table(evaluations: list[dict[str, Any]]) -> str:
     best = max(selection, key=lambda one: float(one["return"]["mean"]), default=None)
     shown = [one for one in evaluations if one is best or one["purpose"] != "selection"]
     rows = [[one["purpose"], one["checkpoint"], str(one["return"]["n"]), f"{one['episodes']:,}",
-             words.spread(one["return"]), one["fingerprint"]] for one in shown]  # fmt: skip
-    header = ["evaluation", "of", "seeds", "episodes", "return", "protocol"]
+             words.spread(one["return"]), one["return"]["metric"], one["fingerprint"]] for one in shown]  # fmt: skip
+    header = ["evaluation", "of", "seeds", "episodes", "score", "metric", "protocol"]
+    if {row[5] for row in rows} == {"return"}:
+        header, rows = [*header[:4], "return", header[6]], [[*row[:5], row[6]] for row in rows]
     text = table(header, rows, right=(2, 3, 4)) if rows else ""
     return text + (f"\nthe best of {len(selection)} selections is shown" if len(selection) > 1 else "")
 

@@ -1,8 +1,8 @@
 """List the project's runs, newest first.
 
 PATTERN is a part of a name, or a pattern such as 'cartpole_*'.
-Returns are those of the final policies' report evaluation, mean ± standard deviation over seeds; * marks
-training returns of runs that have no report yet.
+Returns (or what `eval.metric` names) are those of the final policies' own report evaluation, mean ± standard deviation
+over seeds; * marks training returns of runs that have no report yet.
 
 Example: rlx ls --env CartPole --sort return
 """
@@ -102,12 +102,12 @@ def grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Pool the seeds of runs with the same config and the same kind of return, in the order of their first run."""
     from rlx.runs.summary import spread
 
-    pools: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    pools: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        source = row["return"]["source"] if row["return"] else ""
-        pools.setdefault((row["group_hash"] or row["name"], source), []).append(row)
+        source, metric = (row["return"]["source"], row["return"]["metric"]) if row["return"] else ("", "")
+        pools.setdefault((row["group_hash"] or row["name"], source, metric), []).append(row)
     groups = []
-    for (_, source), members in pools.items():
+    for (_, source, metric), members in pools.items():
         values = [float(value) for row in members if row["return"] for value in row["return"]["values"]]
         groups.append(
             {
@@ -117,7 +117,7 @@ def grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "group_hash": members[0]["group_hash"],
                 "seeds": sum(row["seeds"] for row in members),
                 "planned_steps": members[0]["planned_steps"],
-                "return": spread(values, source=source),
+                "return": spread(values, source=source, metric=metric),
             }
         )
     return groups
@@ -148,7 +148,7 @@ def _nothing(asked: str) -> str:
 
 
 def _run_table(rows: list[dict[str, Any]]) -> str:
-    header = ["name", "status", "env", "algo", "seeds", "steps", "return", "best", "time", "created", "tags"]
+    header = ["name", "status", "env", "algo", "seeds", "steps", _heading(rows), "best", "time", "created", "tags"]
     return table(header, [_run_cells(row) for row in rows], right=(4, 5, 6, 7, 8))
 
 
@@ -169,12 +169,21 @@ def _run_cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def _heading(rows: list[dict[str, Any]]) -> str:
+    """Return the name of the column of scores: where not all are returns, each cell says what it is."""
+    is_return = all(row["return"]["metric"] == "return" for row in rows if row["return"])
+    return "return" if is_return else "score"
+
+
 def _mark(score: dict[str, Any] | None) -> str:
-    return "*" if score and "rollout" in score["source"] else ""
+    if not score:
+        return ""
+    unit = "" if score["metric"] == "return" else f" {score['metric']}"
+    return unit + ("*" if "rollout" in score["source"] else "")
 
 
 def _group_table(rows: list[dict[str, Any]]) -> str:
-    header = ["env", "algo", "seeds", "steps", "return", "best", "runs"]
+    header = ["env", "algo", "seeds", "steps", _heading(rows), "best", "runs"]
     return table(header, [_group_cells(row) for row in rows], right=(2, 3, 4, 5))
 
 

@@ -59,7 +59,7 @@ def render(data: dict[str, Any]) -> str:
     scores = list(data["seeds"].values())
     lines = [
         f"run: {data['run']} ({data['n']} seeds, {data['trained']} trained now)",
-        f"return: {figure(data['mean'])} ± {figure(data['sd'])} (median {figure(data['median'])}); "
+        f"{data['metric']}: {figure(data['mean'])} ± {figure(data['sd'])} (median {figure(data['median'])}); "
         f"random policy {figure(data['random'])}",
         f"seeds: {figure(data['min'])} {strip(scores)} {figure(data['max'])}",
         f"failing: {_failing(data)}",
@@ -99,7 +99,9 @@ def _found(data: dict[str, Any]) -> list[str]:
         [f"the smallest that {seeds} a side find", figure(effect), *_price(int(seeds), data["costs"][seeds])]
         for seeds, effect in data["finds"].items()
     ]
-    lines = [table(["a difference of", "return", "seeds a side", "to train", "CPU", "wall"], rows, right=range(1, 6))]
+    lines = [
+        table(["a difference of", data["metric"], "seeds a side", "to train", "CPU", "wall"], rows, right=range(1, 6))
+    ]
     if not data["detects"]:
         why = (
             "the random policy was not measured" if data["random"] is None else "it is no better than the random policy"

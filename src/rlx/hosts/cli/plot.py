@@ -133,7 +133,8 @@ def _scores(args: argparse.Namespace, found: list[Run], root: Path) -> dict[str,
     subject = f"{metric or 'evaluation'}_{kind}" + ("_over_episodes" if args.over == "episodes" else "")
     out = args.out or _default_path(found, subject, root)
     estimated = [intervals.estimates(one) for one in every]
-    said = f"last value of {metric}" if metric else "mean return of a seed's evaluation"
+    measured = "mean return" if every[0].metric == "return" else every[0].metric
+    said = f"last value of {metric}" if metric else f"{measured} of a seed's evaluation"
     if args.profile:
         of = "return of an episode" if args.over == "episodes" else said
         profile.draw(every, metric=of, over=args.over, out=out)

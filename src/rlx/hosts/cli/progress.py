@@ -8,6 +8,7 @@ from collections import deque
 from pathlib import Path
 
 from rlx.hosts.cli.output import has_colour
+from rlx.hosts.cli.words import figure
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED, PREPARED, RUNNING
 from rlx.runs.summary import position
@@ -47,7 +48,7 @@ class Progress:
         elif rate > 0:
             parts += [f"{rate:,.0f} steps/s", f"ETA {_duration(max(0, self._planned - step) / rate)}"]
         if episode_return is not None:
-            parts.append(f"return {episode_return:.4g}")
+            parts.append(f"return {figure(episode_return)}")
         if state not in (RUNNING, COMPLETED) and seed.status.reason:
             parts.append(seed.status.reason)
         return "  ".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Scores:
     seeds: Mapping[int, float]
     episodes: Mapping[int, Sequence[float]] = field(default_factory=dict)
     missing: int = 0
+    metric: str = "return"
 
     @property
     def values(self) -> Values:
@@ -55,13 +56,20 @@ def _evaluated(run: Run, fingerprint: str) -> Scores:
         for document in run.evaluations()
         if document["fingerprint"] == fingerprint and document["name"] == f"seed_{document.get('seed')}_latest"
     }
-    finite = {seed: of for seed, of in sorted(found.items()) if np.isfinite(number(of["mean"]))}
+    scores = {seed: number(of.get("score", of["mean"])) for seed, of in sorted(found.items())}
+    finite = {seed: score for seed, score in scores.items() if np.isfinite(score)}
     return Scores(
         run.name,
-        {seed: number(of["mean"]) for seed, of in finite.items()},
-        {seed: [number(episode["return"]) for episode in of["episodes"]] for seed, of in finite.items()},
+        finite,
+        {seed: _returns(found[seed]["episodes"]) for seed in finite},
         missing=len(run.seeds) - len(finite),
+        metric=next((str(of.get("metric") or "return") for of in found.values()), "return"),
     )
+
+
+def _returns(episodes: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return what the episodes of the evaluation itself returned, without those of its scenarios."""
+    return [number(episode["return"]) for episode in episodes if "scenario" not in episode]
 
 
 def last_values(runs: Sequence[Run], metric: str) -> list[Scores]:
