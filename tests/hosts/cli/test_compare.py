@@ -133,6 +133,7 @@ def test_a_seed_that_lacks_the_protocol_gets_the_command_that_evaluates_it_so(
     assert call(["compare", base, new]) == 0
     out = capsys.readouterr().out
     assert "note: seeds 1, 2 of new_001 (not evaluated) are waited for, never dropped" in out
+    assert "  0 1:not evaluated 2:not evaluated\n" in out
     assert "next: rlx eval new_001 --episodes 3\n" in out
     assert call(["eval", "new_001", "--episodes", "3"]) == 0
     capsys.readouterr()
