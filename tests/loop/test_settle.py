@@ -66,8 +66,8 @@ def test_runs_are_extended_and_only_by_what_is_missing(hills: Project) -> None:
 
 def test_the_deadline_stops_the_round_and_the_next_call_goes_on(hills: Project) -> None:
     (hills.root / "slow").touch()
-    base = write_config(hills, "base", stride=FAST, steps=900)
-    new = write_config(hills, "new", stride=FROZEN, steps=900)
+    base = write_config(hills, "base", stride=FAST, steps=9000)
+    new = write_config(hills, "new", stride=FROZEN, steps=9000)
     data = settle(hills, base, new, "--deadline", "6s")
     assert (data["verdict"], data["stopped"]) == ("inconclusive", "deadline")
     states = {seed.status.state for seed in hills.run("base_001").seeds}
