@@ -42,6 +42,8 @@ def test_the_untrained_policy_is_measured_once_a_seed_under_the_same_protocol(ca
     first, other = measure(reference, protocol_for(reference, root=tmp_path, episodes=5))
     assert first.figures["mean"] == 500.0 > first.yardsticks["untrained"]["mean"] == other.figures["mean"]
     assert "untrained" not in other.yardsticks
+    (kept,) = [one for one in cartpole.evaluations() if one["name"] == "seed_0_untrained"]
+    assert (kept["seed"], kept["step"]) == (0, 0)
     shutil.rmtree(folder / "untrained")
     (folder / "untrained").mkdir()
     (again, _) = measure(reference, protocol_for(reference, root=tmp_path, episodes=5), is_again=True)
