@@ -26,7 +26,7 @@ def yardsticks(evaluator: Evaluator, run: Path | None, *, seed: int | None) -> d
     """
     if run is None:
         return {RANDOM: evaluator.evaluate_random().summary()}
-    found = {RANDOM: _kept(evaluator, run, RANDOM, evaluator.evaluate_random)}
+    found = {RANDOM: _kept(evaluator, run, RANDOM, evaluator.evaluate_random, about={})}
     folder = run / f"seed_{seed}" / "checkpoints" / checkpoints.UNTRAINED
     if not folder.exists():
         return found
@@ -34,7 +34,8 @@ def yardsticks(evaluator: Evaluator, run: Path | None, *, seed: int | None) -> d
     def untrained() -> Evaluation:
         return evaluator.evaluate(rebuild(checkpoints.read(folder, with_replay=False)))
 
-    return {**found, checkpoints.UNTRAINED: _kept(evaluator, run, f"seed_{seed}_{checkpoints.UNTRAINED}", untrained)}
+    name, about = f"seed_{seed}_{checkpoints.UNTRAINED}", {"seed": seed, "step": 0}
+    return {**found, checkpoints.UNTRAINED: _kept(evaluator, run, name, untrained, about=about)}
 
 
 def unkept(protocol: Protocol, run: Path | None, *, seeds: Sequence[int | None]) -> int:
@@ -47,14 +48,16 @@ def unkept(protocol: Protocol, run: Path | None, *, seeds: Sequence[int | None])
     return sum(not (kept / f"{name}.json").exists() for name in ([RANDOM, *names] if seeds else []))
 
 
-def _kept(evaluator: Evaluator, run: Path, name: str, measure: Callable[[], Evaluation]) -> dict[str, Any]:
+def _kept(
+    evaluator: Evaluator, run: Path, name: str, measure: Callable[[], Evaluation], *, about: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the figures stored under this protocol and name; measured and stored where there are none."""
     path = run / "eval" / evaluator.protocol.fingerprint() / f"{name}.json"
     try:
         return figures_of(files.read_json(path))
     except OSError:
         evaluation = measure()
-        keep(run, evaluation.fingerprint, name, evaluation.document())
+        keep(run, evaluation.fingerprint, name, {**evaluation.document(), **about})
         return evaluation.summary()
 
 
