@@ -61,3 +61,9 @@ def test_what_is_no_time_span_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.0, "+0"), (80827.4, "+80,827"), (-40741.0, "−40,741"), (0.5, "+0.5")])
 def test_differences_read_well(value: float, text: str) -> None:
     assert words.signed(value) == text
+
+
+def test_settings_read_as_yaml_on_one_line() -> None:
+    assert words.setting({"linear": [0.001, 0.0], "is_on": True}) == "{linear: [0.001, 0.0], is_on: true}"
+    assert words.setting(None) == "absent"
+    assert words.setting(100_000) == "100,000"

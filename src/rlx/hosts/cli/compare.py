@@ -21,7 +21,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from rlx.hosts.cli.output import paint, table
-from rlx.hosts.cli.words import figure, signed
+from rlx.hosts.cli.words import figure, setting, signed
 from rlx.runs import project
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _metrics(sides: list[dict[str, Any]]) -> list[str]:
 def _candidate(baseline: str, candidate: dict[str, Any], *, most: int) -> str:
     """Return what differs, what else to know, and what to do."""
     lines = [f"{candidate['run']} against {baseline}:"]
-    changes = [f"  {one['key']}: {_value(one['before'])} → {_value(one['after'])}" for one in candidate["changes"]]
+    changes = [f"  {one['key']}: {setting(one['before'])} → {setting(one['after'])}" for one in candidate["changes"]]
     lines += changes[:most] or ["  the configs are equal"]
     if len(changes) > most:
         lines.append(f"  and {len(changes) - most} more (--all)")
@@ -151,10 +151,6 @@ def _candidate(baseline: str, candidate: dict[str, Any], *, most: int) -> str:
     if candidate["settle"]:
         lines.append(f"settle: {candidate['settle']}")
     return "\n".join(lines + [f"next: {command}" for command in candidate["commands"]])
-
-
-def _value(value: object) -> str:
-    return "absent" if value is None else str(value)
 
 
 def _verdicts(data: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -156,17 +156,11 @@ def _config(config: dict[str, Any]) -> str:
     for section in ("env", "algo", "policy", "eval"):
         content = config.get(section)
         if isinstance(content, dict):
-            shown = [f"{key} {_value(value)}" for key, value in content.items() if value not in ({}, [], None)]
+            shown = [f"{key} {words.setting(value)}" for key, value in content.items() if value not in ({}, [], None)]
             lines.append(f"{section}: {', '.join(shown)}")
         elif content is not None:
             lines.append(f"{section}: {content}")
     return "\n".join(lines)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_value(item)}" for key, item in value.items()) + "}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _seeds(data: dict[str, Any]) -> str:

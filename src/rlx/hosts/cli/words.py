@@ -62,6 +62,19 @@ def size(count: float) -> str:
     return f"{count:.3g} TB"
 
 
+def setting(value: object) -> str:
+    """Spell a config's value as YAML on one line has it; what is not set is `absent`."""
+    if value is None:
+        return "absent"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {setting(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(setting(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def plural(count: int, noun: str) -> str:
     """Spell a number of things."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
