@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from rlx.hosts.cli.commands import COMMANDS, GROUPS
-from rlx.hosts.cli.main import parser_of
+from rlx.hosts.cli.parser import parser_of
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlx.hosts.cli.commands import COMMANDS, module_name
-from rlx.hosts.cli.main import parser_of
+from rlx.hosts.cli.parser import parser_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]

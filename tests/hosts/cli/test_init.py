@@ -187,7 +187,7 @@ def test_when_writing_fails_what_was_made_goes_away(folder: Path, monkeypatch: p
 def test_parsing_the_command_line_imports_nothing_heavy(folder: Path) -> None:
     heavy = ("yaml", "pydantic", "gymnasium", "numpy", "torch")
     code = (
-        "import sys\nfrom rlx.hosts.cli.main import parser_of\n"
+        "import sys\nfrom rlx.hosts.cli.parser import parser_of\n"
         "parser_of('init'), parser_of('config')\n"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )

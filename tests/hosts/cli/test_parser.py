@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.main import parser_of
-from rlx.hosts.cli.parser import Parser, leaves
+from rlx.hosts.cli.parser import Parser, leaves, parser_of
 
 
 def test_a_mistake_is_our_error_with_the_way_to_help() -> None:
@@ -28,7 +27,7 @@ def test_the_leaves_are_the_parsers_that_end_a_command_line() -> None:
 
 
 def test_parsing_does_not_import_shutil() -> None:
-    code = "import sys; from rlx.hosts.cli.main import parser_of; parser_of('ls'); print('shutil' in sys.modules)"
+    code = "import sys; from rlx.hosts.cli.parser import parser_of; parser_of('ls'); print('shutil' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "False"

@@ -80,7 +80,7 @@ def candidates(typed: list[str]) -> list[str]:
         return _starting(current, COMMANDS)
     if before[0] not in COMMANDS:
         return []
-    from rlx.hosts.cli.main import parser_of
+    from rlx.hosts.cli.parser import parser_of
 
     return _starting(current, _for_parser(parser_of(before[0]), before[1:], current))
 

@@ -47,7 +47,7 @@ def call(argv: list[str]) -> int:
 
 def _dispatch(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview() if len(argv) < 2 else parser_of(known(argv[1])).format_help())
+        sys.stdout.write(overview() if len(argv) < 2 else _parser(known(argv[1])).format_help())
         return 0
     if argv[0] in ("-V", "--version"):
         sys.stdout.write(
@@ -61,7 +61,7 @@ def _dispatch(argv: list[str]) -> int:
         return 0
     command = known(argv[0])
     module = importlib.import_module(module_name(command))
-    args = parser_of(command).parse_args(argv[1:])
+    args = _parser(command).parse_args(argv[1:])
     data = module.run(args)
     if data is not None:
         _print(module, data, as_json=args.json)
@@ -93,16 +93,10 @@ def known(command: str) -> str:
     raise UsageError(f"unknown command `{command}`", hint=f"did you mean `rlx {near}`?" if near else "rlx --help")
 
 
-def parser_of(command: str) -> argparse.ArgumentParser:
-    """Build the parser of one command from its module."""
-    from rlx.hosts.cli.parser import Parser, leaves
+def _parser(command: str) -> argparse.ArgumentParser:
+    from rlx.hosts.cli.parser import parser_of  # argparse only where it is needed
 
-    module = importlib.import_module(module_name(command))
-    parser = Parser(prog=f"rlx {command}", description=module.__doc__)
-    module.arguments(parser)
-    for leaf in leaves(parser):
-        leaf.add_argument("--json", action="store_true", help="print machine-readable data")
-    return parser
+    return parser_of(command)
 
 
 def overview() -> str:

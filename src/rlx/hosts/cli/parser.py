@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 from typing import Any, NoReturn
 
 from rlx.errors import UsageError
+from rlx.hosts.cli.commands import module_name
 
 
 class Parser(argparse.ArgumentParser):
@@ -28,6 +30,16 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         except OSError:
             width = 100
         super().__init__(prog, width=min(width, 120) - 2)
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """Build the parser of one command from its module."""
+    module = importlib.import_module(module_name(command))
+    parser = Parser(prog=f"rlx {command}", description=module.__doc__)
+    module.arguments(parser)
+    for leaf in leaves(parser):
+        leaf.add_argument("--json", action="store_true", help="print machine-readable data")
+    return parser
 
 
 def leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
