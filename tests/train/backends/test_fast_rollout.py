@@ -133,6 +133,25 @@ def test_the_idle_step_of_a_late_reset_is_never_learned_from() -> None:
     ours.stage.env.close()
 
 
+def test_a_rollout_that_is_nothing_but_late_resets_changes_no_weight() -> None:
+    experiment = parse({
+        "env": {"id": "tests.envs.swarm:Late", "num_envs": 2, "kwargs": {"horizon": 1}},
+        "algo": {"name": "ppo", "rollout_steps": 1, "batch_size": 2, "update_epochs": 1, "total_timesteps": 8},
+    })  # fmt: skip
+    stage = Stage(experiment, root=ROOT)
+    ours = Learner(Brain(experiment, stage, root=ROOT), stage, seed=1)
+    ours.begin()
+    changes = []
+    while not ours.is_complete:
+        before = ours.brain.weights.flat.copy()
+        assert ours.brain.collect([ours], lambda: True, drop=fail)
+        ours.brain.learn([ours])
+        ours.check_health()
+        changes.append(not np.array_equal(before, ours.brain.weights.flat))
+    assert changes == [True, False, True, False, True, False, True]
+    ours.stage.env.close()
+
+
 def test_advantages_are_those_of_the_definition() -> None:
     generator = np.random.default_rng(0)
     rewards, values = generator.standard_normal((2, 6, 3)), generator.standard_normal((2, 7, 3))

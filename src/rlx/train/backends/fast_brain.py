@@ -77,7 +77,9 @@ class Brain:
         return True
 
     def learn(self, learners: Sequence[Learner]) -> None:
-        """Update the weights of these seeds from the rollout."""
+        """Update the weights of these seeds from the rollout; one that is nothing but late resets teaches nothing."""
+        if self.rollout.idle.all():
+            return
         algo, step = self.algo, learners[0].step
         remaining = max(0.0, 1.0 - step / algo.total_timesteps)
         learning_rate, clip_range = (_at(rate, remaining) for rate in (algo.learning_rate, algo.clip_range))
