@@ -28,7 +28,7 @@ SMALLEST_CHANGE = 0.05  # of a known range: less is flat, however sure
 COLLAPSE_LOSS = 0.5  # of what the peak had above the floor
 DECLINE_LOSS = 0.2
 SWING, SWINGS = 0.4, 4  # of the curve's height, and how many, down and up counted apart
-SWING_Z = 6.0  # swings this far above the noise, or of a curve this far above the floor
+SWING_Z = 6.0  # swings this far above the noise; a learned level may swing in any rhythm
 PLATEAU_FROM = 0.6  # of the run: nothing gained since
 PLATEAU_BELOW = 0.8  # of the way from floor to best
 LEVEL = 0.1  # of the range: the same level
@@ -148,7 +148,7 @@ def _levels(where: Floats, points: Floats, *, floor: float | None, best: float |
     own = float(max(peak, start) - min(low, start))
     course, height = thin(points, points, 3 * BLOCKS)[1], own if floor is None else max(own, peak - floor)
     swings = _swings(course, height)
-    is_learned = floor is not None and _ratio(float(blocks.mean()) - floor, noise / 4) >= SWING_Z
+    is_learned = floor is not None and _ratio(float(blocks.mean()) - floor, _roughness(blocks) / 4) >= SURE_FALL_Z
     chance = min(_tail(z_gain), _tail(z_fall * SURE_Z / SURE_FALL_Z), steady if abs(tau) >= STEADY_TAU else 1.0)
     return _Levels(
         steps, blocks, start, end, peak, peak_at,
