@@ -175,3 +175,46 @@ def test_running_normalisation_points_at_the_config_key(name: str) -> None:
 
 def test_every_wrapper_says_what_it_does() -> None:
     assert all(wrapper.__doc__ for wrapper in WRAPPERS.values())
+
+
+class Walker(Camera):
+    """Names its reward terms in its own way."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        info = {"reward_forward": np.float32(2.0), "reward_ctrl": -0.5, "note": "fine"}
+        return self._look(), 1.5, False, False, info
+
+
+@pytest.fixture
+def _walker() -> Any:
+    gymnasium.register("rlx/Walker-v0", entry_point=Walker, max_episode_steps=50)
+    yield
+    gymnasium.registry.pop("rlx/Walker-v0")
+
+
+@pytest.mark.usefixtures("_walker")
+def test_reward_terms_are_declared_by_the_names_that_infos_have() -> None:
+    env = wrapped("rlx/Walker-v0", {"reward_terms": {"forward": "reward_forward", "control": "reward_ctrl"}})
+    env.reset(seed=0)
+    info = env.step(env.action_space.sample())[4]
+    assert info["reward_terms"] == {"forward": 2.0, "control": -0.5}
+    assert info["reward_ctrl"] == -0.5
+
+
+@pytest.mark.usefixtures("_walker")
+@pytest.mark.parametrize(("key", "what"), [("reward_froward", "has nothing"), ("note", "has a str")])
+def test_a_declared_term_that_infos_do_not_have_is_named(key: str, what: str) -> None:
+    env = wrapped("rlx/Walker-v0", {"reward_terms": {"forward": key}})
+    env.reset(seed=0)
+    with pytest.raises(ConfigError, match=f"info {what} under `{key}`") as caught:
+        env.step(env.action_space.sample())
+    assert caught.value.hint == "its numbers: reward_forward, reward_ctrl"
+
+
+def test_mujocos_terms_can_be_declared() -> None:
+    pytest.importorskip("mujoco")
+    env = wrapped("HalfCheetah-v5", {"reward_terms": {"forward": "reward_forward", "control": "reward_ctrl"}})
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step(env.action_space.sample())
+    env.close()
+    assert sum(info["reward_terms"].values()) == pytest.approx(reward)

@@ -142,6 +142,31 @@ class ActionRepeat(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, total, terminated, truncated, info
 
 
+class RewardTerms(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Reports as reward terms what the environment's infos call otherwise: `{forward: reward_forward}`."""
+
+    def __init__(self, env: AnyEnv, /, **terms: str) -> None:
+        super().__init__(env)
+        self.terms = dict(terms)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        own = info.get("reward_terms") or {}
+        named = {name: self._term(info, key) for name, key in self.terms.items()}
+        return observation, reward, terminated, truncated, {**info, "reward_terms": {**own, **named}}
+
+    def _term(self, info: dict[str, Any], key: str) -> float:
+        try:
+            return float(info[key])
+        except (KeyError, TypeError, ValueError):
+            what = f"has a {type(info[key]).__name__}" if key in info else "has nothing"
+            known = [name for name, value in info.items() if isinstance(value, (int, float, np.number))]
+            raise ConfigError(
+                f"wrapper `reward_terms`: the step's info {what} under `{key}`",
+                hint=f"its numbers: {', '.join(known) or 'none'}",
+            ) from None
+
+
 def max_skip(env: AnyEnv, skip: int = 4) -> AnyEnv:
     """Repeat actions `skip` times and return the pixel-wise maximum of the last two frames."""
     return gymnasium.wrappers.MaxAndSkipObservation(env, skip=skip)
@@ -207,6 +232,7 @@ WRAPPERS: dict[str, Callable[..., AnyEnv]] = {
     "reshape": reshape,
     "time_aware": time_aware,
     "action_repeat": ActionRepeat,
+    "reward_terms": RewardTerms,
     "max_skip": max_skip,
     "sticky_actions": sticky_actions,
     "delay": delay,

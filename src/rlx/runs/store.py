@@ -21,6 +21,7 @@ from rlx.runs.run import LABELS, METADATA, SNAPSHOT, Run, read_labels
 from rlx.runs.status import RUNNING
 
 SCHEMA = 1
+REFLECTION = "reward_reflection.json"
 
 
 def create(root: Path, *, name: str, snapshot: str, metadata: dict[str, Any], seeds: Iterable[int]) -> Run:
@@ -168,4 +169,14 @@ def save_evaluation(run_path: Path, fingerprint: str, name: str, document: dict[
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write_json(path, {"schema": SCHEMA, **document})
     os.utime(run_path)  # the index looks at the run folder's time only
+    return path
+
+
+def save_reflection(run_path: Path, document: dict[str, Any]) -> Path | None:
+    """Keep what was made of a run's reward terms; None where the folder cannot be written to."""
+    path = run_path / REFLECTION
+    try:
+        files.write_json(path, {"schema": SCHEMA, **document})
+    except OSError:
+        return None
     return path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-GROUPS = ("project", "runs", "measuring")
+GROUPS = ("project", "runs", "measuring", "understanding")
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("project", "make a project: rlx.toml and a config that trains"),
@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("measuring", "is B better than A?"),
     "noise": ("measuring", "how noisy is a config, and what can be found at which cost?"),
     "settle": ("measuring", "train and look until it is decided whether B is better than A"),
+    "reflect": ("understanding", "what each reward term did, and whether one is farmed"),
 }
 
 

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlx.diagnose.history import read
+from rlx.runs import store
+from rlx.runs.metrics import MetricsWriter
+from rlx.runs.run import Run
+
+MakeRun = Callable[..., Run]
+
+
+def log_terms(run: Run, seed: int, rows: int = 10, **terms: Callable[[int], float]) -> None:
+    """Write what training logs about reward terms, in episodes of 20 steps."""
+    writer = MetricsWriter(run.path / f"seed_{seed}" / "metrics.jsonl")
+    for row in range(1, rows + 1):
+        values = {f"reward/term/{name}": paid(row) for name, paid in terms.items()}
+        sizes = {f"reward/term_abs/{name}": abs(paid(row)) for name, paid in terms.items()}
+        writer.write(
+            1000 * row,
+            {"rollout/return_mean": 1.0, "rollout/length_mean": 20.0, "rollout/success_rate": 0.5, **values, **sizes},
+        )
+    writer.close()
+
+
+def evaluation(seed: int, step: int, **terms: float) -> dict[str, Any]:
+    episode = {"seed": 1, "return": sum(terms.values()), "length": 10, "terms": terms}
+    document = {"purpose": "selection", "time": 1.0, "mean": 2.0, "protocol": {"env": {"id": "CartPole-v1"}}}
+    return {**document, "seed": seed, "step": step, "episodes": [episode, episode]}
+
+
+def keep(run: Run, seed: int, step: int, **more: Any) -> None:
+    document = evaluation(seed, step, alive=10.0, energy=-5.0) | more
+    store.save_evaluation(run.path, "f00", f"seed_{seed}_step_{step}", document)
+
+
+def test_terms_come_from_training_where_it_logged_them(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [], 1: []})
+    for seed in (0, 1):
+        log_terms(run, seed, alive=lambda row: 1.0, energy=lambda row: -0.1 * row)
+        keep(run, seed, 1000)
+    found = read(run)
+    assert (found.source, found.metric, found.notes) == ("training", "success_rate", ())
+    assert [one.seed for one in found.seeds] == [0, 1]
+    assert found.seeds[0].per_episode["energy"].values == pytest.approx([-2.0 * row for row in range(1, 11)])
+    assert found.seeds[0].size["energy"].values[0] == pytest.approx(0.1)
+
+
+def test_terms_come_from_evaluations_where_training_logged_none(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [1.0]})
+    for step in (3000, 1000, 2000):
+        keep(run, 0, step, success_rate=step / 4000)
+    found = read(run)
+    assert found.source == "evaluations"
+    (one,) = found.seeds
+    assert one.per_episode["alive"].steps.tolist() == [1000, 2000, 3000]
+    assert one.per_step["energy"].values.tolist() == [-0.5] * 3
+    assert one.task is not None
+    assert one.task.values.tolist() == [0.25, 0.5, 0.75]
+
+
+def test_the_reward_itself_is_no_task_metric(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [1.0]})
+    keep(run, 0, 1000)
+    found = read(run)
+    assert found.metric == ""
+    assert "no task metric apart from the reward" in found.notes[0]
+
+
+def test_the_return_of_another_evaluation_environment_is_one(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [1.0]})
+    keep(run, 0, 1000, protocol={"env": {"id": "CartPole-v1", "kwargs": {"hard": True}, "wrappers": []}})
+    found = read(run)
+    assert found.metric == "evaluation return"
+    assert found.seeds[0].task is not None
+
+
+def test_a_damaged_seed_is_left_out_and_named(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: [], 1: []})
+    log_terms(run, 1, alive=lambda row: 1.0)
+    (run.path / "seed_0/metrics.jsonl").write_text('{"step": 1, "reward/term/alive": 1}\nnot json\n')
+    found = read(run)
+    assert [one.seed for one in found.seeds] == [1]
+    assert found.notes[0].startswith("seed 0: metrics left out: ")
+
+
+def test_a_torn_last_row_is_ignored(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: []})
+    log_terms(run, 0, alive=lambda row: 1.0)
+    with (run.path / "seed_0/metrics.jsonl").open("a") as stream:
+        stream.write('{"step": 99')
+    assert len(read(run).seeds[0].per_step["alive"]) == 10
+
+
+def test_foreign_files_are_named_not_believed(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: []})
+    (run.path / "seed_0/metrics.jsonl").write_text('{"step": "one", "reward/term/alive": 1.0}\n')
+    (run.path / "eval/x").mkdir(parents=True)
+    (run.path / "eval/x/seed_0_step_1.json").write_text("[1, 2]")
+    found = read(run)
+    assert found.seeds == ()
+    assert len(found.notes) == 2
+
+
+def test_not_a_number_survives_reading(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: []})
+    log_terms(run, 0, broken=lambda row: float("nan") if row == 3 else 1.0)
+    assert np.isnan(read(run).seeds[0].per_step["broken"].values[2])
+
+
+def test_a_run_without_seeds_or_files_has_no_terms(make_run: MakeRun, tmp_path: Path) -> None:
+    assert read(make_run(seeds={})).seeds == ()
+    assert read(make_run("empty", seeds={0: []}, state="prepared")).seeds == ()
