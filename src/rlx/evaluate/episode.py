@@ -13,6 +13,7 @@ from rlx.envs.make import horizon
 from rlx.envs.source import where
 from rlx.errors import JobFailed, RlxError
 from rlx.evaluate.protocol import UNDECLARED_HORIZON, Protocol
+from rlx.evaluate.trajectory import Trail, Trajectory
 
 if TYPE_CHECKING:
     import gymnasium
@@ -59,10 +60,17 @@ class Episode:
 
 
 class Lane:
-    """One environment and the seeds of the episodes it plays, one after the other."""
+    """One environment and the seeds of the episodes it plays, one after the other; it keeps their course if asked."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], seeds: Sequence[int], *, protocol: Protocol) -> None:
-        self.env, self.seeds = env, seeds
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        seeds: Sequence[int],
+        *,
+        protocol: Protocol,
+        keeps_trajectories: bool = False,
+    ) -> None:
+        self.env, self.seeds, self._keeps = env, seeds, keeps_trajectories
         self.name, self._protocol = protocol.env.id, protocol
         self.horizon = horizon(env) or UNDECLARED_HORIZON
         self.mask_of = env.get_wrapper_attr("action_masks") if env.has_wrapper_attr("action_masks") else None
@@ -71,6 +79,7 @@ class Lane:
     def rewind(self) -> None:
         """Stand before the first episode."""
         self.played: list[Episode] = []
+        self.trajectories: list[Trajectory] = []
 
     @property
     def is_active(self) -> bool:
@@ -87,12 +96,15 @@ class Lane:
             self.observation, _ = self.env.reset(seed=self.seed)
         except Exception as error:  # the environment is other people's code, as a plug-in is
             raise self._failure(error, "reset") from error
+        self._trail = Trail(self.observation) if self._keeps else None
 
     def step(self, action: Any) -> bool:
         """Advance by one action and say whether that ended the episode."""
         try:
             self.observation, reward, terminated, truncated, info = self.env.step(action)
             self._count(float(reward), info)
+            if self._trail is not None:
+                self._trail.add(action, self.reward, self.observation, info)
         except Exception as error:  # as above
             raise self._failure(error, f"step {self.length + 1}") from error
         is_cut = not (terminated or truncated) and self.length >= self.horizon
@@ -101,6 +113,8 @@ class Lane:
         self.played.append(
             Episode(self.seed, self.total, self.length, success_of(info), self.terms, is_cut, bool(terminated))
         )
+        if self._trail is not None:
+            self.trajectories.append(self._trail.trajectory(self.played[-1]))
         return True
 
     def _count(self, reward: float, info: Mapping[str, Any]) -> None:

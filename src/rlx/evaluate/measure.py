@@ -16,8 +16,10 @@ from rlx.evaluate.policy import Policy, rebuild, refuse_named_code
 from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
 from rlx.evaluate.rollout import Evaluator, Progress
 from rlx.evaluate.sources import edited
+from rlx.evaluate.trajectory import SUFFIX, encode
 from rlx.evaluate.yardstick import figures_of, keep, unkept, yardsticks
 from rlx.runs import checkpoint as checkpoints
+from rlx.runs import store
 from rlx.runs.checkpoint import Checkpoint
 from rlx.runs.reference import Reference
 from rlx.runs.run import Run
@@ -105,11 +107,13 @@ def measure(
     default: str = "latest",
     seed: int | None = None,
     is_again: bool = False,
+    keeps_trajectories: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[Measurement]:
     """Evaluate the checkpoint of every seed meant that has it; what belongs to a run is kept in it.
 
-    A score that is kept already, of the same checkpoint under the same protocol, is not measured again unless asked.
+    A score that is kept already, of the same checkpoint under the same protocol, is not measured again unless asked, or
+    unless trajectories are wanted that are not kept beside it.
     """
     paths, _ = reference.present(default=default, seed=seed)
     read = {number: checkpoints.read(path, with_replay=False) for number, path in paths.items()}
@@ -118,11 +122,13 @@ def measure(
         for number, checkpoint in read.items()
         if (place := _place(reference, protocol, number, checkpoint.path.name))
         and not is_again
+        and (not keeps_trajectories or place.with_suffix(SUFFIX).exists())
         and (found := _stored(place, checkpoint, number))
     }
     asked = [number for number in read if number not in known]
     count = len(asked) + unkept(protocol, reference.run.path if reference.run else None, seeds=asked)
-    with Evaluator(protocol, progress=_overall(progress, count) if progress else None) as evaluator:
+    told = _overall(progress, count) if progress else None
+    with Evaluator(protocol, progress=told, keeps_trajectories=keeps_trajectories) as evaluator:
         for number, checkpoint in read.items():
             yield known.get(number) or _measured(evaluator, checkpoint, number, run=reference.run)
 
@@ -192,6 +198,8 @@ def _measured(evaluator: Evaluator, checkpoint: Checkpoint, seed: int | None, *,
         "seed": seed, "checkpoint": name, "step": checkpoint.step, "identity": checkpoint.identity,
     }  # fmt: skip
     file = keep(run.path, evaluation.fingerprint, f"seed_{seed}_{name}", document) if run else None
+    if file is not None and evaluation.trajectories:
+        store.save_trajectories(file.with_suffix(SUFFIX), encode(evaluation.trajectories))
     claimed = {}
     if run and evaluator.protocol.purpose == "fresh":
         claimed = _claimed(run, seed, checkpoint, metric=evaluator.protocol.metric)

@@ -31,6 +31,7 @@ from rlx.evaluate import worlds
 from rlx.evaluate.episode import Episode, Lane
 from rlx.evaluate.policy import Policy, RandomPolicy, batcher, splitter, stack
 from rlx.evaluate.protocol import Protocol
+from rlx.evaluate.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import gymnasium
@@ -49,6 +50,8 @@ class Evaluation:
     made: float
     varied: tuple[Episode, ...] = ()
     """The episodes of the scenarios."""
+    trajectories: tuple[Trajectory, ...] = ()
+    """The course of every episode (not of the scenarios'), where it was asked for."""
 
     @cached_property
     def returns(self) -> NDArray[np.float64]:
@@ -141,13 +144,21 @@ def _figure(statistic: Callable[[NDArray[np.float64]], Any], returns: NDArray[np
 class Evaluator:
     """Evaluates policies under one protocol; keeps its environments between calls.
 
-    `progress` is told, after every episode, how many have been played of how many.
+    `progress` is told, after every episode, how many have been played of how many. With `keeps_trajectories` an
+    evaluation also has the course of its episodes.
     """
 
     def __init__(
-        self, protocol: Protocol, *, most_parallel: int = MOST_PARALLEL, progress: Progress | None = None
+        self,
+        protocol: Protocol,
+        *,
+        most_parallel: int = MOST_PARALLEL,
+        progress: Progress | None = None,
+        keeps_trajectories: bool = False,
     ) -> None:
         self.protocol = protocol
+        self._keeps_trajectories = keeps_trajectories
+        self._trajectories: list[Trajectory] = []
         self._most_parallel = most_parallel
         self._progress = progress
         self._lanes: dict[str | None, list[Lane]] = {}
@@ -158,11 +169,12 @@ class Evaluator:
         with own_randomness(self.protocol.episode_seeds().start):
             episodes = self._played(policy, None, done=0)
             fingerprint = self.protocol.fingerprint()
+            kept = tuple(sorted(self._trajectories, key=lambda one: one.seed))
         varied: list[Episode] = []
         for name in self.protocol.scenarios:
             with own_randomness(self.protocol.episode_seeds().start):
                 varied += self._played(policy, name, done=len(episodes) + len(varied))
-        return Evaluation(self.protocol, fingerprint, tuple(episodes), made=time.time(), varied=tuple(varied))
+        return Evaluation(self.protocol, fingerprint, tuple(episodes), time.time(), tuple(varied), kept)
 
     def _played(self, policy: Policy, scenario: str | None, *, done: int) -> list[Episode]:
         total = self.protocol.episodes * (1 + len(self.protocol.scenarios))
@@ -175,9 +187,13 @@ class Evaluator:
                 self._progress(done + count, total)
 
         if self._is_batched:
-            episodes = worlds.play(self._worlds(scenario), policy, self.protocol, tell)
+            keep: list[Trajectory] | None = [] if self._keeps_trajectories else None
+            episodes = worlds.play(self._worlds(scenario), policy, self.protocol, tell, keep)
+            self._trajectories = keep or []
         else:
-            played = _play(self._open(scenario), policy, self.protocol, tell)
+            lanes = self._open(scenario)
+            played = _play(lanes, policy, self.protocol, tell)
+            self._trajectories = [one for lane in lanes for one in lane.trajectories]
             episodes = sorted(played, key=lambda episode: episode.seed)
         return episodes if scenario is None else [self._judged(episode, scenario) for episode in episodes]
 
@@ -254,7 +270,8 @@ class Evaluator:
         wanted = self.protocol.env if scenario is None else self.protocol.scenario_env(scenario)
         while len(lanes) < count:
             env = make_env(wanted, root=self.protocol.root)
-            lanes.append(Lane(env, seeds[len(lanes) :: count], protocol=self.protocol))
+            own, keeps = seeds[len(lanes) :: count], self._keeps_trajectories and scenario is None
+            lanes.append(Lane(env, own, protocol=self.protocol, keeps_trajectories=keeps))
         return lanes
 
 

@@ -6,34 +6,81 @@ world i plays, the same for every policy; an episode's own seed only names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.vector.utils import iterate
 
 from rlx.envs.worlds import AnyVector
 from rlx.evaluate.episode import Episode, env_failure, success_of
 from rlx.evaluate.policy import Policy
 from rlx.evaluate.protocol import UNDECLARED_HORIZON, Protocol
+from rlx.evaluate.trajectory import Trail, Trajectory
 
 
-def play(worlds: AnyVector, policy: Policy, protocol: Protocol, tell: Callable[[int], None]) -> list[Episode]:
-    """Play one episode in every world and return them in order; `tell` hears how many have just ended."""
+def play(
+    worlds: AnyVector,
+    policy: Policy,
+    protocol: Protocol,
+    tell: Callable[[int], None],
+    trajectories: list[Trajectory] | None = None,
+) -> list[Episode]:
+    """Play one episode in every world and return them in order; `tell` hears how many have just ended.
+
+    Where there is a list for them, the episodes' trajectories are put into it.
+    """
     seeds = protocol.episode_seeds()
     count = _Account(worlds.num_envs, getattr(worlds.unwrapped, "max_episode_steps", None) or UNDECLARED_HORIZON)
     policy.reset()
     try:
         observations, _ = worlds.reset(seed=seeds.start)
+        trails = None if trajectories is None else [Trail(one) for one in _rows(worlds, observations)]
         while count.playing.any():
             actions = policy.predict(observations, deterministic=protocol.deterministic)
             observations, rewards, terminated, truncated, infos = worlds.step(actions)
+            if trails is not None:
+                _follow(trails, worlds, actions, (observations, rewards, infos), count.playing)
             finished = count.add(rewards, terminated, truncated, infos)
             if finished.any():
                 tell(int(finished.sum()))
                 policy.reset(finished)
     except Exception as error:  # the environment is other people's code, as a plug-in is
         raise env_failure(error, protocol, f"step {count.length + 1} from seed {seeds.start}") from error
-    return [count.episode(index, seed) for index, seed in enumerate(seeds)]
+    episodes = [count.episode(index, seed) for index, seed in enumerate(seeds)]
+    if trajectories is not None and trails is not None:
+        trajectories += [trail.trajectory(episode) for trail, episode in zip(trails, episodes, strict=True)]
+    return episodes
+
+
+def _rows(worlds: AnyVector, observations: Any) -> Iterator[Any]:
+    return iterate(worlds.observation_space, observations)
+
+
+def _follow(trails: Sequence[Trail], worlds: AnyVector, actions: Any, step: tuple[Any, Any, Any], playing: Any) -> None:
+    """Write a step of every world that still plays into its trail; where it ended, with its own last observation."""
+    observations, rewards, infos = step
+    last, told = infos.get("final_obs"), infos.get("final_info")
+    shown, taken = list(_rows(worlds, observations)), list(iterate(worlds.action_space, actions))
+    for index in np.flatnonzero(playing).tolist():
+        has_ended = last is not None and last[index] is not None
+        seen = last[index] if has_ended else shown[index]
+        info = _info(told if has_ended and told is not None else infos, index)
+        trails[index].add(taken[index], float(rewards[index]), seen, info)
+
+
+def _info(infos: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """Return one world's own info: `key` where its mask `_key` says that it is set."""
+    found: dict[str, Any] = {}
+    for key, values in infos.items():
+        mask = infos.get(f"_{key}")
+        if key.startswith("_") or key in ("final_obs", "final_info") or (mask is not None and not mask[index]):
+            continue
+        if isinstance(values, Mapping):
+            found[key] = _info(values, index)
+        elif np.ndim(values):
+            found[key] = values[index]
+    return found
 
 
 class _Account:

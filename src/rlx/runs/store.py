@@ -180,3 +180,11 @@ def save_reflection(run_path: Path, document: dict[str, Any]) -> Path | None:
     except OSError:
         return None
     return path
+
+
+def save_trajectories(path: Path, content: bytes) -> None:
+    """Keep the trajectories of an evaluation beside it."""
+    try:
+        files.write_atomic(path, content)
+    except OSError as error:
+        raise write_error(error, path.parent) from error

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "noise": ("measuring", "how noisy is a config, and what can be found at which cost?"),
     "settle": ("measuring", "train and look until it is decided whether B is better than A"),
     "reflect": ("understanding", "what each reward term did, and whether one is farmed"),
+    "review": ("understanding", "find what is wrong with a reward before it is trained on"),
 }
 
 

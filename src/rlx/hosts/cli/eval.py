@@ -8,6 +8,7 @@ Example: rlx eval cartpole_ppo_001
          rlx eval cartpole_ppo_001:best --fresh 100
          rlx eval candidate_002 --like baseline_001
          rlx eval candidate_002 --protocol protocol.yaml --episodes 50
+         rlx eval candidate_002 --keep-trajectories
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--like", metavar="RUN", help="use this run's evaluation protocol")
     parser.add_argument("--protocol", type=Path, metavar="FILE", help="use the `env` and `eval` of this config")
     parser.add_argument("--again", action="store_true", help="measure also what is kept already")
+    parser.add_argument("--keep-trajectories", action="store_true", help="keep every step, for `rlx review`")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -44,6 +46,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     _refuse_contradictions(args)
     root = project.root()
     reference = resolve(args.reference, root)
+    if args.keep_trajectories and reference.run is None:
+        raise UsageError("trajectories are kept in a run, and this checkpoint is outside any", hint="name its run")
     like = find(args.like, root=root) if args.like else None
     protocol = protocol_for(
         reference, root=root, episodes=args.fresh or args.episodes, like=like, file=args.protocol,
@@ -53,7 +57,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for missing in absent:
         say(f"{missing.message} ({missing.hint})")
     rows = []
-    for one in measure(reference, protocol, seed=args.seed, is_again=args.again, progress=Count("episodes")):
+    asked = {"seed": args.seed, "is_again": args.again, "keeps_trajectories": args.keep_trajectories}
+    for one in measure(reference, protocol, **asked, progress=Count("episodes")):
         rows.append({**one.summary(), "file": str(one.file.relative_to(root)) if one.file else None})
         if one.seed is not None:
             told = f"seed {one.seed}: {_unit(protocol.metric)}{figure(_score(one.figures))}"
