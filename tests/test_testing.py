@@ -43,7 +43,7 @@ class Counter:
     def update(self, session: Any, step: int, total: float, generator: np.random.Generator) -> bool:
         going: bool = session.after_update(
             step,
-            {"train/learning_rate": 0.1},
+            lambda: {"train/learning_rate": 0.1},
             policy=Adder(total),
             snapshot=lambda: self.bundle(step, total, generator),
         )

@@ -74,10 +74,10 @@ class Rehearsal:
         return True
 
     def after_update(
-        self, step: int, metrics: Mapping[str, float], *, policy: Policy, snapshot: Callable[[], Bundle]
+        self, step: int, metrics: Callable[[], Mapping[str, float]], *, policy: Policy, snapshot: Callable[[], Bundle]
     ) -> bool:
-        """Keep the row; save and end where the run is complete or a stop is asked for."""
-        self.rows.append((step, dict(metrics)))
+        """Keep the row but for the time it took; save and end where the run is complete or a stop is asked for."""
+        self.rows.append((step, {key: value for key, value in metrics().items() if not key.startswith("time/")}))
         self.is_complete = step >= self.experiment.algo.total_timesteps
         goes_on = not self.is_complete and not self.stop_requested
         if self._save_every_update:

@@ -50,7 +50,7 @@ def drive(session: Session, steps: range, weights: tuple[float, ...] = GOOD) -> 
     """Update step by step until the session says stop; return the last step."""
     for step in steps:
         policy = LinearPolicy(np.array(weights))
-        if not session.after_update(step, {"x": 1.0}, policy=policy, snapshot=lambda step=step: bundle(step)):
+        if not session.after_update(step, lambda: {"x": 1.0}, policy=policy, snapshot=lambda step=step: bundle(step)):
             return step
     raise AssertionError("the session never said stop")
 
@@ -104,7 +104,7 @@ def test_the_random_policy_is_measured_once_for_all_seeds_of_a_run(live: LiveSee
 
 def test_best_is_the_first_of_equals_and_a_worse_policy_does_not_replace_it(live: LiveSeed) -> None:
     session = Session(experiment(), live)
-    assert session.after_update(50, {}, policy=LinearPolicy(np.array(GOOD)), snapshot=lambda: bundle(50))
+    assert session.after_update(50, dict, policy=LinearPolicy(np.array(GOOD)), snapshot=lambda: bundle(50))
     drive(session, range(60, 200, 10), weights=POOR)
     session.close()
     assert checkpoint.read(session.folder / "best").step == 50
@@ -136,7 +136,7 @@ def test_is_due_agrees_with_what_after_update_does(live: LiveSeed) -> None:
     for step in range(1, 101):
         if session.is_due(step):
             due.append(step)
-            session.after_update(step, {}, policy=policy, snapshot=lambda step=step: bundle(step))
+            session.after_update(step, dict, policy=policy, snapshot=lambda step=step: bundle(step))
     assert due == [30, 40, 50, 60, 80, 90, 100]
     session.close()
 

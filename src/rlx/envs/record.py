@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,12 @@ def success(info: Mapping[str, Any]) -> bool | None:
 
 
 def reward_terms(info: Mapping[str, Any]) -> dict[str, float]:
-    """Return a step's reward terms, where the environment reports them."""
+    """Return a step's reward terms, where the environment reports them; what is not a number is none."""
     terms = info.get("reward_terms")
-    return {str(name): float(value) for name, value in terms.items()} if isinstance(terms, Mapping) else {}
+    if not isinstance(terms, Mapping):
+        return {}
+    return {str(name): float(value) for name, value in terms.items() if _is_number(value)}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,15 @@ def normalised_keys(space: Space) -> list[str]:
     """Return the parts of an observation that normalisation makes sense for; "" stands for the whole."""
     parts = space.spaces.items() if isinstance(space, spaces.Dict) else [("", space)]
     return [key for key, part in parts if isinstance(part, spaces.Box) and not is_image(part)]
+
+
+def choice_sizes(space: Space, *, with_bits: bool = False) -> list[int]:
+    """Return among how many each choice of a discrete space is made; nothing where a space holds numbers."""
+    if isinstance(space, spaces.Discrete):
+        return [int(space.n)]
+    if isinstance(space, spaces.MultiDiscrete):
+        return [int(size) for size in space.nvec.reshape(-1)]
+    return [2] * math.prod(space.shape) if with_bits and isinstance(space, spaces.MultiBinary) else []
 
 
 def is_image(space: Space) -> bool:

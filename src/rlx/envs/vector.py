@@ -17,7 +17,9 @@ from gymnasium.vector.utils import iterate
 from rlx.config.schema import Env
 from rlx.envs.arguments import refuse_unknown
 from rlx.envs.make import make_env, make_worlds, named_by, quiet
+from rlx.envs.record import reward_terms
 from rlx.envs.source import user_error
+from rlx.envs.terms import TERMS
 from rlx.envs.worlds import AUTORESET, AnyVector, NativeVector, is_worlds, resets_late
 from rlx.errors import ConfigError
 
@@ -82,8 +84,8 @@ def _checked(build: Callable[[], AnyVector], label: str) -> AnyVector:
 class SyncVector(SyncVectorEnv[Any, Any]):
     """Gymnasium's sync vector with same-step resets: the same answers, faster where observations are plain arrays.
 
-    The last observation is kept from being overwritten by the reset that follows it. Who reads no infos but those of
-    ended episodes sets `keeps_infos` to False: simulators fill them at every step.
+    The last observation is kept from being overwritten by the reset that follows it. Who reads no infos but reward
+    terms and those of ended episodes sets `keeps_infos` to False: simulators fill them at every step.
     """
 
     def __init__(self, makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]]) -> None:
@@ -107,6 +109,8 @@ class SyncVector(SyncVectorEnv[Any, Any]):
                 shown[index], info = env.reset()
             if info and self.keeps_infos:
                 infos = self._add_info(infos, info, index)
+            elif TERMS in info:
+                infos = self._add_info(infos, {TERMS: info[TERMS]}, index)
         observations = np.empty_like(self._observations)
         np.concatenate(shown, out=observations.reshape(-1, *observations.shape[2:]))
         return observations, rewards, terminated, truncated, infos
@@ -114,7 +118,19 @@ class SyncVector(SyncVectorEnv[Any, Any]):
     def _add_info(self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int) -> dict[str, Any]:
         if "final_obs" in env_info:
             env_info = {**env_info, "final_obs": deepcopy(env_info["final_obs"])}
-        return super()._add_info(vector_infos, env_info, env_num)
+        return super()._add_info(vector_infos, _with_float_terms(env_info), env_num)
+
+
+class AsyncVector(AsyncVectorEnv[Any, Any]):
+    """Gymnasium's vector of processes; reward terms come out as they were."""
+
+    def _add_info(self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int) -> dict[str, Any]:
+        return super()._add_info(vector_infos, _with_float_terms(env_info), env_num)
+
+
+def _with_float_terms(info: dict[str, Any]) -> dict[str, Any]:
+    """Return an info whose reward terms are floats: the first value decides the type of all, and 0 would cut .5 off."""
+    return {**info, TERMS: reward_terms(info)} if TERMS in info else info
 
 
 class _FreshObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
@@ -133,7 +149,7 @@ def _make_async(env: Env, *, root: Path, count: int) -> AnyVector:
     makers = [functools.partial(_make_fresh, env, root)] * count
 
     def build(shared_memory: bool) -> AnyVector:
-        return AsyncVectorEnv(makers, shared_memory=shared_memory, autoreset_mode=AutoresetMode.SAME_STEP)
+        return AsyncVector(makers, shared_memory=shared_memory, autoreset_mode=AutoresetMode.SAME_STEP)
 
     with quiet():
         try:

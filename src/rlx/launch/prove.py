@@ -90,7 +90,7 @@ class _Stretch(Session):
         self.reached: Bundle | None = None
 
     def after_update(
-        self, step: int, metrics: Mapping[str, float], *, policy: Policy, snapshot: Callable[[], Bundle]
+        self, step: int, metrics: Callable[[], Mapping[str, float]], *, policy: Policy, snapshot: Callable[[], Bundle]
     ) -> bool:
         self.step = step
         if step >= self._until:

@@ -82,14 +82,17 @@ class Session:
         return step >= self.total or self.stop_requested or any(_crosses(every, self.step, step) for every in cadences)
 
     def after_update(
-        self, step: int, metrics: Mapping[str, float], *, policy: Policy, snapshot: Callable[[], Bundle]
+        self, step: int, metrics: Callable[[], Mapping[str, float]], *, policy: Policy, snapshot: Callable[[], Bundle]
     ) -> bool:
-        """Log, evaluate and save what is due at this boundary; False means: end now, everything is saved."""
+        """Log, evaluate and save what is due at this boundary; False means: end now, everything is saved.
+
+        `metrics` is called once for every row that is written, and only then.
+        """
         self._refuse_moved()
         before, self.step = self.step, step
         is_last = self.is_complete
         if is_last or _crosses(self.experiment.log.every, before, step):
-            self._log(metrics)
+            self._log(metrics())
         is_best = False
         if is_last or _crosses(self.experiment.eval.every, before, step):
             is_best = self._evaluate(policy)

@@ -51,7 +51,7 @@ class HillTrainer:
             step = min(session.total, step + climb.one_episode())  # the last episode is paid for
             goes_on = session.after_update(
                 step,
-                {"rollout/return_mean": climb.height},
+                lambda: {"rollout/return_mean": climb.height},
                 policy=LinearPolicy(climb.weights),
                 snapshot=lambda: climb.bundle(step),  # noqa: B023
             )

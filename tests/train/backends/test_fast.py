@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -126,7 +126,7 @@ def test_a_stop_asked_for_during_a_long_rollout_saves_the_boundary_before_it(
 class Gambler(Rehearsal):
     """A session whose evaluations draw from every generator."""
 
-    def after_update(self, step: int, metrics: Mapping[str, float], **arguments: Any) -> bool:
+    def after_update(self, step: int, metrics: Callable[[], Mapping[str, float]], **arguments: Any) -> bool:
         random.random()
         np.random.rand(3)
         arguments["policy"].predict(self.observations, deterministic=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,7 +36,7 @@ def test_our_loop_is_sb3s_own(name: str, tmp_path: Path) -> None:
 class Gambler(Rehearsal):
     """A session whose evaluations draw from every generator."""
 
-    def after_update(self, step: int, metrics: Mapping[str, float], **arguments: Any) -> bool:
+    def after_update(self, step: int, metrics: Callable[[], Mapping[str, float]], **arguments: Any) -> bool:
         random.random()
         np.random.rand(3)
         torch.rand(3)
@@ -107,7 +107,7 @@ def test_weights_that_explode_stop_the_seed_and_are_named(name: str, tmp_path: P
 
 def test_weights_broken_between_updates_are_named(tmp_path: Path) -> None:
     class Vandal(Rehearsal):
-        def after_update(self, step: int, metrics: Mapping[str, float], **arguments: Any) -> bool:
+        def after_update(self, step: int, metrics: Callable[[], Mapping[str, float]], **arguments: Any) -> bool:
             arguments["policy"].network.action_net.bias.data[0] = float("nan")
             return super().after_update(step, metrics, **arguments)
 

@@ -53,12 +53,12 @@ def test_the_mean_value_draws_no_random_number(name: str, tmp_path: Path) -> Non
     session = rehearse(tiny(name), tmp_path)
     learner = Learner(tiny(name), root=tmp_path, seed=0)
     learner.begin()
-    assert sb3_metrics.q_mean(learner.algorithm) is None
+    assert sb3_metrics.q_row(learner.algorithm) == {}
     learner.restore(session.saved)
     before = sb3_state.random_state()
-    value = sb3_metrics.q_mean(learner.algorithm)
+    row = sb3_metrics.q_row(learner.algorithm)
     learner.close()
-    assert value == pytest.approx(session.rows[-1][1]["train/q_mean"])
+    assert row == pytest.approx({key: session.rows[-1][1][key] for key in ("train/q_mean", "train/value_abs")})
     np.testing.assert_array_equal(before["numpy"]["state"]["key"], sb3_state.random_state()["numpy"]["state"]["key"])
 
 

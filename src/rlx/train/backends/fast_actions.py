@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from rlx.envs.spaces import choice_sizes
 from rlx.train.backends.fast_network import Weights
 
 Array = NDArray[Any]
@@ -70,13 +71,7 @@ class Categorical:
     has_deviation = False
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        if isinstance(space, spaces.Discrete):
-            sizes = [int(space.n)]
-        elif isinstance(space, spaces.MultiDiscrete):
-            sizes = [int(size) for size in space.nvec]
-        else:
-            assert isinstance(space, spaces.MultiBinary)
-            sizes = [2] * math.prod(space.shape)
+        sizes = choice_sizes(space, with_bits=True)
         self.outputs = sum(sizes)
         self._space = space
         self._parts = [slice(*pair) for pair in pairwise(np.cumsum([0, *sizes]).tolist())]

@@ -23,13 +23,14 @@ class Adam:
         self.first = Weights(weights.shape, seeds=seeds, dtype=weights.dtype)
         self.second = Weights(weights.shape, seeds=seeds, dtype=weights.dtype)
         self.steps = [0] * seeds
+        self.norms = [0.0] * seeds  # of the last gradients, before they were scaled down
         self._scratch = aligned(weights.flat.shape[1:], weights.dtype)
 
     def step(self, gradients: Weights, seeds: Iterable[int], *, learning_rate: float, largest_norm: float) -> None:
         """Move the weights of these seeds; their gradients are scaled down to the norm they may have at most."""
         for seed in seeds:
             gradient = gradients.flat[seed]
-            norm = math.sqrt(float(np.dot(gradient, gradient)))
+            norm = self.norms[seed] = math.sqrt(float(np.dot(gradient, gradient)))
             scale = min(1.0, largest_norm / (norm + 1e-6))
             if scale < 1.0:
                 np.multiply(gradient, scale, out=gradient)

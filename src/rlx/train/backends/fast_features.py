@@ -11,6 +11,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from rlx.envs.spaces import choice_sizes
+
 Array = NDArray[Any]
 Scale = Callable[[str, Array], Array]
 
@@ -37,6 +39,18 @@ class Features:
             rows = np.asarray(batch).reshape(len(batch), -1)
             out[:, columns] = scale(str(path[0]) if path else "", rows) if scale else rows
 
+    def split(self, rows: Array) -> tuple[Array, Array]:
+        """Return the numbers and the choices, by their index, that rows were written from."""
+        numbers: list[Array] = [rows[:, :0]]
+        choices: list[Array] = [rows[:, :0]]
+        for (_, space), columns in zip(self.parts, self._columns, strict=True):
+            if sizes := choice_sizes(space):
+                ends = np.cumsum(sizes)[:-1]
+                choices += [part.argmax(axis=1, keepdims=True) for part in np.split(rows[:, columns], ends, axis=1)]
+            else:
+                numbers.append(rows[:, columns])
+        return np.concatenate(numbers, axis=1), np.concatenate(choices, axis=1)
+
 
 def _parts(space: spaces.Space[Any], path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     if isinstance(space, spaces.Dict):
@@ -50,9 +64,7 @@ def _parts(space: spaces.Space[Any], path: tuple[str | int, ...]) -> Iterator[tu
 
 
 def _size(space: Any) -> int:
-    if isinstance(space, spaces.Discrete):
-        return int(space.n)
-    return int(space.nvec.sum()) if isinstance(space, spaces.MultiDiscrete) else math.prod(space.shape)
+    return sum(choice_sizes(space)) or math.prod(space.shape)
 
 
 def _write_choices(space: Any, batch: Array, out: Array) -> None:

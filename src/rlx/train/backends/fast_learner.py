@@ -13,12 +13,14 @@ from rlx.envs import state as env_state
 from rlx.envs.generators import GlobalGenerators
 from rlx.errors import CheckpointInvalid
 from rlx.runs.checkpoint import Bundle, Checkpoint
-from rlx.train import health
+from rlx.train import health, signals
+from rlx.train.backends import fast_signals
 from rlx.train.backends.fast_brain import Brain
 from rlx.train.backends.fast_policy import FastPolicy
 from rlx.train.backends.fast_rollout import Samples
 from rlx.train.backends.fast_stage import Stage, seeds_for
 from rlx.train.backends.fast_update import Losses, explained_variance
+from rlx.train.signals import EnvShare
 
 BACKEND = "fast"
 
@@ -35,6 +37,7 @@ class Learner:
         scale = stage.normalizer.scale if stage.normalizer else None
         self.policy = FastPolicy(brain.weights.only(place), brain.actions, stage.features, scale)
         self._row: dict[str, float] = {}
+        self._env_share = EnvShare(stage.clock)
 
     @property
     def step(self) -> int:
@@ -78,6 +81,7 @@ class Learner:
         rollout.idle[place, step] = self.stage.idle
         rewards, ended, cut = self.stage.step(actions, rollout.inputs[place, step + 1, :, :-1])
         rollout.rewards[place, step] = rewards
+        rollout.raw_rewards[place, step] = self.stage.rewards
         rollout.ended[place, step] = ended
         if cut:
             rollout.cut.extend((place, step, index, features) for index, features in cut)
@@ -89,6 +93,8 @@ class Learner:
             **{f"train/{name}": value for name, value in losses.means().items()},
             "train/loss": self.brain.update.loss(losses.figures[-1]),
             "train/explained_variance": explained_variance(samples, self.place),
+            **signals.critic(samples.values[self.place], samples.returns[self.place]),
+            **signals.joint_norm([losses.norms]),
             **rates,
             "train/updates": float(self.updates),
         }
@@ -98,8 +104,15 @@ class Learner:
             self._row["train/std"] = float(np.exp(self.brain.weights.deviation[self.place]).mean())
 
     def metrics(self) -> dict[str, float]:
-        """Return the row of the last update."""
-        return {**self.stage.metrics(), **self._row}
+        """Return the row of the last update, and of the rollout before it."""
+        entropy = self._row["train/entropy"]
+        return {
+            **self.stage.metrics(),
+            **self._row,
+            **fast_signals.rollout_row(self.brain.rollout, self.stage, place=self.place, entropy=entropy),
+            **self.stage.terms.read(self.step),
+            **self._env_share.read(),
+        }
 
     def recent_return(self) -> float | None:
         """Return the mean return of the recent episodes, for the live display."""

@@ -15,6 +15,7 @@ from rlx.train.backends.fast_learner import Learner
 from rlx.train.backends.fast_stage import Stage
 from rlx.train.backends.fast_threads import use_one_thread
 from rlx.train.session import Session
+from rlx.train.signals import EnvClock
 from rlx.train.watch import Watch
 
 
@@ -37,7 +38,8 @@ class Group:
     def __init__(self, sessions: Sequence[Session]) -> None:
         first = sessions[0]
         experiment, root = first.experiment, first.root
-        stages = [Stage(experiment, root=root) for _ in sessions]
+        clock = EnvClock()
+        stages = [Stage(experiment, root=root, clock=clock) for _ in sessions]
         self.brain = Brain(experiment, stages[0], root=root, seeds=len(sessions))
         self.members = [
             (Learner(self.brain, stage, seed=session.seed, place=place), session)
@@ -154,7 +156,7 @@ def _tell(learner: Learner, session: Session) -> bool:
     with global_generators_kept() as randomness:  # whatever an evaluation draws
         return session.after_update(
             learner.step,
-            learner.metrics(),
+            learner.metrics,
             policy=learner.policy,
             snapshot=lambda: _snapshot(learner, randomness),
         )

@@ -57,6 +57,7 @@ class Rollout:
         self.inputs = aligned((seeds, steps + 1, num_envs, weights.shape.inputs + 1), dtype)
         self.inputs[..., -1] = 1.0
         self.rewards = np.zeros((seeds, steps, num_envs), dtype=dtype)
+        self.raw_rewards = np.zeros((seeds, steps, num_envs))  # as the environments gave them
         self.ended = np.zeros((seeds, steps, num_envs), dtype=np.bool_)
         self.idle = np.zeros((seeds, steps, num_envs), dtype=np.bool_)  # steps that were nothing but a late reset
         self.closed: Array | None = None

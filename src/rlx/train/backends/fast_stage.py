@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +16,13 @@ from numpy.typing import NDArray
 from rlx.config.schema import Experiment
 from rlx.envs.ending import last_observation, was_success
 from rlx.envs.spaces import normalised_keys
+from rlx.envs.terms import TermSums
 from rlx.envs.vector import SyncVector, env_seeds, make_vector
 from rlx.envs.worlds import resets_late
-from rlx.train import health
+from rlx.train import health, signals
 from rlx.train.backends.fast_features import Features
 from rlx.train.backends.fast_normalizer import Normalizer
+from rlx.train.signals import EnvClock
 
 Array = NDArray[Any]
 EPISODES_KEPT = 100
@@ -28,7 +31,7 @@ EPISODES_KEPT = 100
 class Stage:
     """One seed's vector environment, its normaliser and the accounts of its episodes."""
 
-    def __init__(self, experiment: Experiment, *, root: Path) -> None:
+    def __init__(self, experiment: Experiment, *, root: Path, clock: EnvClock | None = None) -> None:
         self.env = make_vector(experiment.env, root=root, takes_late=True)
         self.is_late = resets_late(self.env)
         if isinstance(self.env, SyncVector):
@@ -41,7 +44,11 @@ class Stage:
         self.is_masked = experiment.algo.name == "maskable_ppo"
         self.steps = self.episodes = 0
         self.recent: deque[tuple[float, int]] = deque(maxlen=EPISODES_KEPT)
+        self.truncations: deque[float] = deque(maxlen=EPISODES_KEPT)
         self.successes: deque[float] = deque(maxlen=EPISODES_KEPT)
+        self.terms = TermSums()
+        self.clock = clock or EnvClock()
+        self.rewards: Array = np.zeros(self.num_envs)  # of the last step, as the environment gave them
         self.returns: NDArray[np.float64] = np.zeros(self.num_envs)
         self.lengths: NDArray[np.int64] = np.zeros(self.num_envs, dtype=np.int64)
         self.idle: NDArray[np.bool_] = np.zeros(self.num_envs, dtype=np.bool_)  # those a late reset is due for
@@ -59,16 +66,21 @@ class Stage:
 
     def step(self, actions: Array, out: Array) -> tuple[Array, Array, list[tuple[int, Array]]]:
         """Act; write what is seen next; return rewards, where an episode ended, and what the cut ones saw last."""
+        started = time.perf_counter()
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        self.clock.seconds += time.perf_counter() - started
         if self.is_late:
             rewards, terminated, truncated = (np.where(self.idle, 0, each) for each in (rewards, terminated, truncated))
         self.steps += self.num_envs - int(np.count_nonzero(self.idle))
         if not math.isfinite(np.add.reduce(rewards)):
             health.check_rewards(rewards, step=self.steps)
+        self.rewards = rewards
         self.returns += rewards
         self.lengths += ~self.idle
         self._show(observations, out)
         ended = np.logical_or(terminated, truncated)
+        if infos:
+            self.terms.add(infos, ended, self.idle)
         if self.normalizer:
             rewards = self.normalizer.rewards(rewards.astype(np.float32), ended, self.idle)
         if self.is_late:
@@ -86,7 +98,9 @@ class Stage:
             "steps": self.steps,
             "episodes": self.episodes,
             "recent": [list(episode) for episode in self.recent],
+            "truncations": list(self.truncations),
             "successes": list(self.successes),
+            "terms": self.terms.document(),
             "returns": self.returns.copy(),
             "lengths": self.lengths.copy(),
             "idle": self.idle.copy(),
@@ -96,7 +110,10 @@ class Stage:
         """Put back what `document` returned."""
         self.steps, self.episodes = state["steps"], state["episodes"]
         self.recent = deque([tuple(episode) for episode in state["recent"]], maxlen=EPISODES_KEPT)
+        self.truncations = deque(state.get("truncations", ()), maxlen=EPISODES_KEPT)  # absent in older checkpoints
         self.successes = deque(state["successes"], maxlen=EPISODES_KEPT)
+        if "terms" in state:
+            self.terms.restore(state["terms"])
         self.returns[:] = state["returns"]
         self.lengths[:] = state["lengths"]
         self.idle = np.array(state["idle"])
@@ -104,9 +121,8 @@ class Stage:
     def metrics(self) -> dict[str, float]:
         """Return the recent episodes' means and how many episodes have ended so far."""
         row = {"rollout/episodes": float(self.episodes)}
-        if self.recent:
-            row["rollout/return_mean"] = math.fsum(total for total, _ in self.recent) / len(self.recent)
-            row["rollout/length_mean"] = math.fsum(length for _, length in self.recent) / len(self.recent)
+        returns, lengths = [total for total, _ in self.recent], [length for _, length in self.recent]
+        row |= signals.episodes(returns, lengths, self.truncations)
         if self.successes:
             row["rollout/success_rate"] = math.fsum(self.successes) / len(self.successes)
         return row
@@ -122,6 +138,7 @@ class Stage:
         cut: list[tuple[int, Array]] = []
         for index in np.flatnonzero(ended).tolist():
             self.recent.append((float(self.returns[index]), int(self.lengths[index])))
+            self.truncations.append(float(not terminated[index]))
             self.episodes += 1
             self.returns[index] = self.lengths[index] = 0
             success = was_success(infos, index)

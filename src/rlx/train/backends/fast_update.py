@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ class Losses:
     """One seed's losses in one update, minibatch by minibatch; `epochs` it was trained for."""
 
     figures: list[tuple[float, ...]]
+    norms: list[float] = field(default_factory=list)  # of the gradients, before they were scaled down
     epochs: int = 0
     last_epoch: int = 0  # where in `figures` it begins
 
@@ -78,6 +79,8 @@ class Update:
                     if not active:
                         return losses
                 adam.step(self._gradients, active, learning_rate=learning_rate, largest_norm=algo.max_grad_norm)
+                for seed in active:
+                    losses[seed].norms.append(adam.norms[seed])
         return losses
 
     def _shuffle(

@@ -19,11 +19,12 @@ from rlx.envs import state as env_state
 from rlx.envs.vector import env_seeds, make_vector
 from rlx.evaluate import parity
 from rlx.runs.checkpoint import Bundle, Checkpoint
-from rlx.train import health
-from rlx.train.backends import sb3_algorithms, sb3_health, sb3_metrics, sb3_state
+from rlx.train import health, signals
+from rlx.train.backends import sb3_algorithms, sb3_health, sb3_metrics, sb3_signals, sb3_state
 from rlx.train.backends.sb3_policy import Sb3Policy
 from rlx.train.backends.sb3_vecenv import SameStepVecEnv
 from rlx.train.fidelity import Fidelity
+from rlx.train.signals import EnvShare
 
 BACKEND = "sb3"
 
@@ -57,6 +58,8 @@ class Learner:
         if self.algorithm.device.type == "cuda":
             self.fidelity.weaken("warm", "bit-exact arithmetic on the GPU")
         self.values = sb3_metrics.Values()
+        self.gradient_norms = sb3_signals.GradientNorms()
+        self._env_share = EnvShare(self.env.clock)
         self.algorithm.set_logger(self.values)  # type: ignore[arg-type]
         self.policy = Sb3Policy(self.algorithm.policy, self._normalise if self.normalizer else None)
 
@@ -154,8 +157,13 @@ class Learner:
         """Return the row of the last update."""
         row = sb3_metrics.rollout_row(self.algorithm, episodes=self.env.episodes)
         row |= sb3_metrics.canonical(self.values.values)
-        value = sb3_metrics.q_mean(self.algorithm) if self.values.values.get("train/n_updates") else None
-        return row if value is None else {**row, "train/q_mean": value}
+        if self.values.values.get("train/n_updates"):
+            row |= sb3_metrics.q_row(self.algorithm)
+        row |= self.gradient_norms.row() | self.env.terms.read(self.step) | self._env_share.read()
+        if isinstance(self.algorithm, OffPolicyAlgorithm):
+            return row | sb3_signals.replay_row(self.algorithm, steps=self.experiment.log.every or 1)
+        row |= signals.rewards(np.concatenate(self.env.rewards))
+        return row | sb3_signals.rollout_row(self.algorithm, entropy=row.get("train/entropy"))
 
     def recent_return(self) -> float | None:
         """Return the mean return of the recent episodes, for the live display."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from sb3_contrib.ars.ars import ARS
@@ -46,6 +46,7 @@ def _on_policy(learner: Learner, session: Session) -> None:
     algorithm: Any = learner.algorithm
     watch = Callback(learner, session)
     while not learner.is_complete:
+        learner.env.rewards.clear()
         with watch.rollout(), _named_divergence(learner):
             is_whole = algorithm.collect_rollouts(
                 algorithm.env, watch, algorithm.rollout_buffer, n_rollout_steps=algorithm.n_steps
@@ -54,7 +55,7 @@ def _on_policy(learner: Learner, session: Session) -> None:
             session.interrupt(lambda: learner.bundle(watch.mark))
             return
         algorithm._update_current_progress_remaining(learner.step, learner.total)
-        with _named_divergence(learner):
+        with _named_divergence(learner), _recorded_gradients(learner, session):
             algorithm.train()
         if not _ends_well(learner, session):
             return
@@ -64,6 +65,7 @@ def _off_policy(learner: Learner, session: Session) -> None:
     algorithm: Any = learner.algorithm
     watch = Callback(learner, session)
     while not learner.is_complete:
+        learner.env.rewards.clear()
         with _named_divergence(learner):
             rollout = algorithm.collect_rollouts(
                 algorithm.env,
@@ -76,7 +78,8 @@ def _off_policy(learner: Learner, session: Session) -> None:
             )
             steps = algorithm.gradient_steps if algorithm.gradient_steps >= 0 else rollout.episode_timesteps
             if learner.step > algorithm.learning_starts and steps > 0:
-                algorithm.train(batch_size=algorithm.batch_size, gradient_steps=steps)
+                with _recorded_gradients(learner, session):
+                    algorithm.train(batch_size=algorithm.batch_size, gradient_steps=steps)
         if not _ends_well(learner, session):
             return
 
@@ -86,6 +89,7 @@ def _random_search(learner: Learner, session: Session) -> None:
     watch = Callback(learner, session, raises=True)
     while not learner.is_complete:
         algorithm._update_current_progress_remaining(learner.step, learner.total)
+        learner.env.rewards.clear()
         try:
             with watch.rollout():
                 algorithm._do_one_update(watch, None)
@@ -106,10 +110,15 @@ def _ends_well(learner: Learner, session: Session) -> bool:
     with sb3_state.untouched_randomness() as randomness:  # an evaluation draws from it
         return session.after_update(
             learner.step,
-            learner.metrics(),
+            learner.metrics,
             policy=learner.policy,
             snapshot=lambda: learner.bundle(learner.mark() | {"random": randomness}),
         )
+
+
+def _recorded_gradients(learner: Learner, session: Session) -> AbstractContextManager[None]:
+    """Record the gradients' norms where a row may be written after the update."""
+    return learner.gradient_norms.recorded() if session.is_due(learner.step) else nullcontext()
 
 
 def _tell_beginning(learner: Learner, session: Session) -> None:

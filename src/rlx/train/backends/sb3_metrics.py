@@ -10,6 +10,9 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
+from rlx.train import signals
+from rlx.train.backends.sb3_signals import newest
+
 RENAMED = {
     "train/policy_gradient_loss": "train/policy_loss",
     "train/kl_divergence_loss": "train/approx_kl",
@@ -66,9 +69,11 @@ def rollout_row(algorithm: BaseAlgorithm, *, episodes: int) -> dict[str, float]:
     """Return the recent episodes' means and how many episodes have ended so far."""
     row = {"rollout/episodes": float(episodes)}
     recent = list(algorithm.ep_info_buffer or ())
-    if recent:
-        row["rollout/return_mean"] = math.fsum(episode["r"] for episode in recent) / len(recent)
-        row["rollout/length_mean"] = math.fsum(episode["l"] for episode in recent) / len(recent)
+    row |= signals.episodes(
+        [episode["r"] for episode in recent],
+        [episode["l"] for episode in recent],
+        [episode["truncated"] for episode in recent if "truncated" in episode],  # absent in older checkpoints
+    )
     successes = list(algorithm.ep_success_buffer or ())
     if successes:
         row["rollout/success_rate"] = math.fsum(successes) / len(successes)
@@ -81,18 +86,19 @@ def recent_return(algorithm: BaseAlgorithm) -> float | None:
     return math.fsum(episode["r"] for episode in recent) / len(recent) if recent else None
 
 
-def q_mean(algorithm: BaseAlgorithm) -> float | None:
-    """Return the mean value that the critic gives the newest transitions; draws no random number."""
+def q_row(algorithm: BaseAlgorithm) -> dict[str, float]:
+    """Return the values that the critic gives the newest transitions; draws no random number."""
     if not isinstance(algorithm, OffPolicyAlgorithm) or algorithm.replay_buffer is None:
-        return None
-    buffer = algorithm.replay_buffer
-    rows = (buffer.pos - 1 - np.arange(min(SAMPLED_ROWS, buffer.size()))) % buffer.buffer_size
+        return {}
+    rows = newest(algorithm.replay_buffer, SAMPLED_ROWS)
     if not len(rows):
-        return None
+        return {}
     algorithm.policy.set_training_mode(False)
     with torch.no_grad():
         values = _q_values(algorithm, rows)
-    return None if values is None else float(values.mean())
+    if values is None:
+        return {}
+    return {"train/q_mean": float(values.mean()), "train/value_abs": float(values.abs().mean())}
 
 
 def _q_values(algorithm: OffPolicyAlgorithm, rows: Any) -> torch.Tensor | None:

@@ -187,7 +187,8 @@ def _noises(algorithm: BaseAlgorithm) -> list[Any]:
 def account_state(env: SameStepVecEnv) -> dict[str, Any]:
     """Return the unfinished episodes' accounts."""
     counts = {"steps": env.steps, "episodes": env.episodes}
-    return {**counts, "returns": env.returns.copy(), "lengths": env.lengths.copy()}
+    sums = {"returns": env.returns.copy(), "lengths": env.lengths.copy(), "terms": env.terms.document()}
+    return {**counts, **sums}
 
 
 def set_account_state(env: SameStepVecEnv, state: Mapping[str, Any]) -> None:
@@ -195,6 +196,8 @@ def set_account_state(env: SameStepVecEnv, state: Mapping[str, Any]) -> None:
     env.steps, env.episodes = state["steps"], state["episodes"]
     env.returns[:] = state["returns"]
     env.lengths[:] = state["lengths"]
+    if "terms" in state:  # absent in older checkpoints
+        env.terms.restore(state["terms"])
 
 
 # Normalisation

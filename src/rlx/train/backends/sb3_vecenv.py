@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from rlx.envs.ending import last_observation, was_success
+from rlx.envs.terms import TermSums
 from rlx.train import health
+from rlx.train.signals import EnvClock
 
 Indices = int | Iterable[int] | None
 
@@ -27,6 +30,9 @@ class SameStepVecEnv(VecEnv):
         self.episodes = 0
         self.returns: NDArray[np.float64] = np.zeros(env.num_envs)
         self.lengths: NDArray[np.int64] = np.zeros(env.num_envs, dtype=np.int64)
+        self.rewards: list[NDArray[np.float32]] = []  # of this rollout, as the environment gave them
+        self.terms = TermSums()
+        self.clock = EnvClock()
         self._next_seeds: list[int] | None = list(seeds)
         self._keep_infos = keep_infos
         self._actions: Any = None
@@ -53,23 +59,30 @@ class SameStepVecEnv(VecEnv):
         self._actions = actions.astype(self._dtype, copy=False)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        started = time.perf_counter()
         observations, rewards, terminated, truncated, infos = self.env.step(self._actions)
+        self.clock.seconds += time.perf_counter() - started
         self.steps += self.num_envs
         health.check_rewards(rewards, step=self.steps)
         health.check_observations(observations, step=self.steps)
         self.returns += rewards
         self.lengths += 1
         finished = terminated | truncated
+        if infos:
+            self.terms.add(infos, finished)
+        given = rewards.astype(np.float32)
+        self.rewards.append(given)
         rows = self._rows(infos)
         if finished.any():
             for index in np.flatnonzero(finished):
                 self._finish(int(index), infos, rows[index], is_cut=bool(truncated[index] and not terminated[index]))
-        return observations, rewards.astype(np.float32), finished, rows
+        return observations, given, finished, rows
 
     def _finish(self, index: int, infos: dict[str, Any], row: dict[str, Any], *, is_cut: bool) -> None:
         row["terminal_observation"] = last_observation(infos, index)
         row["TimeLimit.truncated"] = is_cut
-        row["episode"] = {"r": float(self.returns[index]), "l": int(self.lengths[index])}
+        account = {"r": float(self.returns[index]), "l": int(self.lengths[index])}
+        row["episode"] = {**account, "truncated": float(is_cut)}
         success = was_success(infos, index)
         if success is not None:
             row["is_success"] = success
