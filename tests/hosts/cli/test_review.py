@@ -35,7 +35,7 @@ def test_a_reward_is_judged_on_what_a_run_keeps(corridors: Project) -> None:
     hint = second.stderr.split("failures: ")[1].strip()
     corridors.rlx(*hint.split()[1:])
     passed = corridors.rlx("review", "rewards.py:arrive", "--trajectories", "corridor")
-    assert passed.stdout.startswith("preflight: passed on ")
+    assert "preflight: passed on " in passed.stdout
     refused = corridors.rlx("review", "rewards.py:alive", "--trajectories", "corridor", "--json", code=4)
     data = json.loads(refused.stdout)
     assert data["preflight"]["is_refused"]
@@ -45,3 +45,16 @@ def test_a_reward_is_judged_on_what_a_run_keeps(corridors: Project) -> None:
 def test_bad_targets_are_one_line(corridors: Project) -> None:
     corridors.write("rewards.py", REWARDS)
     assert "no run" in corridors.rlx("review", "rewards.py:alive", "--trajectories", "nothing", code=3).stderr
+    unnamed = corridors.rlx("review", "rewards.py", "--trajectories", "corridor", code=2)
+    assert "hint: FILE.py:FUNCTION" in unnamed.stderr
+    assert "`rewards.py` has no function or class `alvie`" in corridors.rlx("review", "rewards.py:alvie", code=3).stderr
+
+
+def test_source_is_reviewed_with_its_lines(corridors: Project) -> None:
+    corridors.write("shaky.py", "def reward(distance):\n    return 1.0 / distance\n")
+    answer = corridors.rlx("review", "shaky.py").stdout
+    assert "medium reward_unbounded: `1.0 / distance`" in answer
+    assert "  shaky.py:2: 1.0 / distance" in answer
+    data = json.loads(corridors.rlx("review", "shaky.py", "--json").stdout)
+    assert (data["schema"], data["target"], data["preflight"]) == (1, "shaky.py", None)
+    assert data["findings"][0]["evidence"] == [{"what": "shaky.py:2", "value": "1.0 / distance"}]

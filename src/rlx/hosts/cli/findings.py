@@ -1,4 +1,4 @@
-"""How findings read: severity, rule and claim on one line, what to try below."""
+"""How findings read: severity, rule and claim on one line, source lines and what to try below."""
 
 from __future__ import annotations
 
@@ -18,5 +18,6 @@ def lines_of(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     for one in findings:
         severity = paint(one["severity"], _COLOURS[one["severity"]])
         lines.append(f"{severity} {one['rule']}: {one['claim']}")
+        lines += [f"  {seen['what']}: {seen['value']}" for seen in one["evidence"] if isinstance(seen["value"], str)]
         lines += [f"  try: {text}" for text in one["try"]]
     return lines
