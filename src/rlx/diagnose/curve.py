@@ -241,7 +241,8 @@ def _changed(where: Floats, points: Floats) -> int:
 
 def _settled(levels: _Levels) -> int:
     """Return the step from which on every block is at the curve's last level."""
-    apart = np.abs(levels.blocks - levels.end) > max(LEVEL * levels.range, levels.error)
+    own = max(levels.peak, levels.start) - min(levels.base, float(levels.blocks.min()))
+    apart = np.abs(levels.blocks - levels.end) > max(LEVEL * own, levels.error)
     first = int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0
     return int(levels.steps[min(first, len(levels.steps) - 1)])
 

@@ -29,6 +29,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("measuring", "is B better than A?"),
     "noise": ("measuring", "how noisy is a config, and what can be found at which cost?"),
     "settle": ("measuring", "train and look until it is decided whether B is better than A"),
+    "analyze": ("understanding", "what happened in a run, when, and how sure is that?"),
+    "diagnose": ("understanding", "what is wrong with a run, why, and what to try"),
+    "explain-metrics": ("understanding", "what a run's metrics mean and say"),
+    "suggest": ("understanding", "what to run next"),
+    "summarize": ("understanding", "a run or the project in a few lines"),
     "reflect": ("understanding", "what each reward term did, and whether one is farmed"),
     "review": ("understanding", "find what is wrong with a reward before it is trained on"),
 }

@@ -1,0 +1,150 @@
+"""What a diagnosis looks at, as plain values: a run's config, series, scores and how each seed ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rlx.diagnose.curve import FEWEST_POINTS, Floats, Shape, shape
+from rlx.runs.metrics import Series
+
+RETURN = "rollout/return_mean"
+EVALUATIONS = "evaluations"
+NOTHING = Series(np.empty(0), np.empty(0))
+ABOVE_FLOOR = 0.1  # of the range from floor to best
+FAILED, RUNNING = "failed", "running"
+NOT_FINITE = ("is nan", "is inf", "is -inf", "not finite", "non-finite")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One stored evaluation: its mean return over episodes, what `eval.metric` made of it, and how it was measured."""
+
+    mean: float
+    sd: float
+    episodes: int
+    score: float
+    step: int = 0
+    is_greedy: bool = True
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return self.sd / math.sqrt(max(self.episodes, 1))
+
+
+@dataclass(frozen=True)
+class SeedCase:
+    """One training seed. `claimed` is what `best` scored when it was chosen, `best` what it scored afterwards.
+
+    `evaluations` are the periodic ones, over steps; `missing` says what could not be read.
+    """
+
+    seed: int
+    state: str = "completed"
+    reason: str = ""
+    step: int = 0
+    series: Mapping[str, Series] = field(default_factory=dict)
+    evaluations: Series = NOTHING
+    untrained: Score | None = None
+    report: Score | None = None
+    best: Score | None = None
+    claimed: Score | None = None
+    missing: tuple[str, ...] = ()
+
+    def values(self, metric: str) -> Floats:
+        """Return a metric's values, empty where it was not logged."""
+        return self.series.get(metric, NOTHING).values
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether it ended because a number was not finite."""
+        return self.state == FAILED and any(word in self.reason.lower() for word in NOT_FINITE)
+
+    @property
+    def curve(self) -> Series:
+        """The returns over training: of its episodes where they were logged, else of the periodic evaluations."""
+        rollouts = self.series.get(RETURN, NOTHING)
+        return rollouts if len(rollouts) >= FEWEST_POINTS else self.evaluations
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run. `random` is the random policy's score, `reachable` a return that was seen on this very environment.
+
+    `reachable_steps` is what that took. `missing` says what could not be read of the run.
+    """
+
+    name: str
+    algorithm: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    planned_steps: int = 0
+    seeds: tuple[SeedCase, ...] = ()
+    random: Score | None = None
+    reachable: float | None = None
+    reachable_steps: int = 0
+    is_script: bool = False
+    missing: tuple[str, ...] = ()
+
+    def setting(self, key: str) -> Any:
+        """Return a config value by its dotted key, None where it is not set."""
+        value: Any = self.config
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value
+
+    def has(self, metric: str) -> bool:
+        """Say whether any seed logged a metric (`reward/term/*`: any of them), or was evaluated."""
+        if metric == EVALUATIONS:
+            return any(len(seed.evaluations) for seed in self.seeds)
+        if metric.endswith("*"):
+            return any(name.startswith(metric[:-1]) for seed in self.seeds for name in seed.series)
+        return any(len(seed.values(metric)) for seed in self.seeds)
+
+    def floor(self, seed: SeedCase) -> float | None:
+        """Return what no training scores: the random policy, else the seed's untrained one."""
+        told = self.random or seed.untrained
+        return told.mean if told and np.isfinite(told.mean) else None
+
+    @cached_property
+    def shapes(self) -> Mapping[int, Shape]:
+        """The shape of every seed's curve."""
+        return {one.seed: self._shape(one) for one in self.seeds}
+
+    def _shape(self, seed: SeedCase) -> Shape:
+        floor = self.floor(seed)
+        best = self.reachable if floor is not None and self.reachable is not None and self.reachable > floor else None
+        return shape(seed.curve.steps, seed.curve.values, floor=floor, best=best)
+
+    def done(self, seed: SeedCase) -> float:
+        """Return the share of the planned steps that was trained; 1 where no plan is known or it has ended."""
+        if not self.planned_steps or seed.state != RUNNING:
+            return 1.0
+        return min(1.0, seed.step / self.planned_steps)
+
+    def is_above_floor(self, seed: SeedCase) -> bool:
+        """Say whether the curve ends surely above what no training scores."""
+        found, floor = self.shapes[seed.seed], self.floor(seed)
+        if floor is None or found.answer == "unknown":
+            return found.is_learning
+        span = (self.reachable if self.reachable is not None else found.peak) - floor
+        return found.end - floor > max(found.visible, ABOVE_FLOOR * span)
+
+    def is_short(self, seed: SeedCase) -> bool:
+        """Say whether a seed ends less than half the way to what was seen here, with as many steps."""
+        found, floor = self.shapes[seed.seed], self.floor(seed)
+        if self.reachable is None or floor is None or found.answer == "unknown" or seed.step < self.reachable_steps:
+            return False
+        return found.end - floor < (self.reachable - floor) / 2
+
+    def is_harmed(self, seed: SeedCase) -> bool:
+        """Say whether a seed's returns show that something is wrong, whatever it is."""
+        answer = self.shapes[seed.seed].answer
+        if seed.state == FAILED or answer in ("declining", "collapsed", "unstable", "plateau"):
+            return True
+        return self.is_short(seed) or (answer == "flat" and not self.is_above_floor(seed))

@@ -1,0 +1,41 @@
+"""The critic explains nothing of the returns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rlx.diagnose.case import Case, SeedCase
+from rlx.diagnose.finding import Evidence
+from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed, evidence
+
+EXPLAINED = Limit("train/explained_variance", below=0.05, part=LATE)
+ERROR = Limit("train/critic_loss", above=1.0, part=LATE, over="|Q|, of the root")
+
+
+def see(seed: SeedCase, case: Case) -> list[Evidence]:
+    """Return how little is explained, or how large the critic's error is beside its values."""
+    explained = EXPLAINED.see(seed, case)
+    loss, values = ERROR.measure(seed, case), seed.values("train/q_mean")
+    size = float(np.median(np.abs(values))) if values.size else 0.0
+    error = loss**0.5 / size if loss is not None and loss >= 0 and size else 0.0
+    is_large = ERROR.is_crossed(error, ERROR.value) and case.is_harmed(seed)
+    return [one for one in (explained, evidence(ERROR, seed, error) if is_large else None) if one]
+
+
+RULE = Rule(
+    id="critic_uninformative",
+    kind="cause",
+    severity="medium",
+    says="the critic explains next to nothing of the returns",
+    look=by_seed(see),
+    limits=(EXPLAINED, ERROR),
+    needs=("train/explained_variance|train/critic_loss",),
+    source="CartPole prototypes; its false alarms there were runs at their ceiling, hence only where returns are bad",
+    cannot_see="returns that are all alike: nothing to explain",
+    tries=(
+        "is the state complete, is the end of an episode reported rightly? rlx check env ENV",
+        "longer rollouts",
+        "a higher algo.value_coef, or normalised rewards",
+    ),
+    changes=(Change("algo.rollout_steps", times=2.0), Change("env.normalize.reward", to=True)),
+)

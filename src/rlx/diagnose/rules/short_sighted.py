@@ -1,0 +1,33 @@
+"""A discount that does not see as far as an episode lasts."""
+
+from __future__ import annotations
+
+from rlx.diagnose.case import Case, SeedCase
+from rlx.diagnose.finding import Evidence
+from rlx.diagnose.rule import Change, Limit, Rule, by_seed, evidence
+
+SEEN = Limit("rollout/length_mean", above=33.0, over="steps the discount sees: 1 / (1 − γ)")
+
+
+def see(seed: SeedCase, case: Case) -> Evidence | None:
+    """Return how many times longer than the discount sees an episode lasts."""
+    gamma, length = case.setting("algo.gamma"), SEEN.measure(seed, case)
+    if not isinstance(gamma, (int, float)) or gamma >= 1 or not length or not case.is_harmed(seed):
+        return None
+    times = length * (1 - gamma)
+    return evidence(SEEN, seed, times) if SEEN.is_crossed(times, SEEN.value) else None
+
+
+RULE = Rule(
+    id="short_sighted",
+    kind="cause",
+    severity="medium",
+    says="the discount sees only a small part of an episode",
+    look=by_seed(see),
+    limits=(SEEN,),
+    needs=("rollout/length_mean",),
+    source="γ ≈ 1 − 1 / horizon; ten times longer is common, thirty times is not",
+    cannot_see="tasks in which the next steps are all that matters: it speaks only where returns are bad",
+    tries=("raise algo.gamma to 0.99",),
+    changes=(Change("algo.gamma", to=0.99),),
+)

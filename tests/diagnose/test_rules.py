@@ -1,0 +1,163 @@
+"""Every rule finds its failure, in any unit, and is silent on a healthy run and without its metrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rlx.diagnose.case import RETURN, Case, Score, SeedCase
+from rlx.diagnose.diagnose import diagnose
+from rlx.diagnose.rule import KINDS
+from rlx.diagnose.rules import NAMES, every, load
+from rlx.runs.metrics import Series
+from tests.diagnose.cases import FIRES, FLAT, HEALTHY, SOUND, STEPS, case, ill, wobble
+
+RETURNS = (RETURN,)
+REWARD_UNITS = {
+    RETURN: 1, "rollout/return_std": 1, "reward/mean_abs": 1, "reward/max_abs": 1, "reward/std": 1, "train/q_mean": 1,
+    "train/target_abs": 1, "train/value_abs": 1, "train/value_loss": 2, "train/critic_loss": 2, "train/ent_coef": 1,
+}  # fmt: skip
+
+
+def in_unit(some: Case, factor: float, shift: float) -> Case:
+    """Return the run as it were had rewards been multiplied, and returns shifted."""
+
+    def score(one: Score | None) -> Score | None:
+        return one and replace(one, mean=factor * one.mean + shift, sd=factor * one.sd)
+
+    def series(name: str, one: Series) -> Series:
+        power = REWARD_UNITS.get(name, 1 if name.startswith("reward/term") else 0)
+        return Series(one.steps, factor**power * one.values + (shift if name == RETURN else 0.0))
+
+    def seed(one: SeedCase) -> SeedCase:
+        return replace(
+            one,
+            series={name: series(name, values) for name, values in one.series.items()},
+            evaluations=Series(one.evaluations.steps, factor * one.evaluations.values + shift),
+            **{name: score(getattr(one, name)) for name in ("untrained", "report", "best", "claimed")},
+        )
+
+    reachable = None if some.reachable is None else factor * some.reachable + shift
+    return replace(some, seeds=tuple(map(seed, some.seeds)), random=score(some.random), reachable=reachable)
+
+
+def test_every_rule_has_a_run_that_it_must_find() -> None:
+    assert set(FIRES) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_finds_its_failure_with_evidence_and_something_to_try(name: str) -> None:
+    finding = load(name).find(FIRES[name])
+    assert finding is not None
+    assert finding.rule == name
+    assert finding.evidence
+    assert finding.tries
+    assert finding.document()["claim"]
+
+
+@pytest.mark.parametrize("unit", [(1000.0, 0.0), (1.0, -500.0), (1000.0, -500.0), (0.01, 3.0)], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_unit_of_rewards_changes_no_finding(name: str, unit: tuple[float, float]) -> None:
+    plain, changed = diagnose(FIRES[name]), diagnose(in_unit(FIRES[name], *unit))
+    assert [one.rule for one in changed.findings] == [one.rule for one in plain.findings]
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_healthy_run_has_no_finding(name: str) -> None:
+    assert [finding.claim for finding in diagnose(SOUND[name]).findings] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_without_its_metrics_is_silent_and_says_why(name: str) -> None:
+    rule = load(name)
+    bare = replace(FIRES[name], seeds=(SeedCase(0, step=60_000),))
+    if rule.needs:
+        assert "no " in (rule.blindness(bare) or "")
+        assert rule.find(bare) is None
+    assert load("crashed").find(bare) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_looks_at_an_empty_run_without_an_error(name: str) -> None:
+    assert load(name).find(Case("empty")) is None
+
+
+def test_rules_are_complete() -> None:
+    for rule in every():
+        assert rule.kind in KINDS
+        assert rule.source
+        assert rule.cannot_see
+        assert rule.says
+        assert rule.tries
+
+
+def test_a_threshold_is_written_once() -> None:
+    seen: dict[tuple[object, ...], str] = {}
+    for rule in every():
+        for limit in rule.limits:
+            key = (limit.metric, limit.statistic, limit.part, limit.above is None, limit.per)
+            assert seen.setdefault(key, rule.id) == rule.id
+
+
+@pytest.mark.parametrize(
+    ("cause", "symptom"),
+    [
+        ("update_too_large", "collapse_after_peak"),
+        ("policy_frozen", "no_learning"),
+        ("entropy_collapse", "no_learning"),
+        ("observation_scale", "no_learning"),
+        ("exploration_never_annealed", "no_learning"),
+        ("replay_too_small", "no_learning"),
+    ],
+)
+def test_a_cause_comes_before_its_symptom(cause: str, symptom: str) -> None:
+    found = [finding.rule for finding in diagnose(FIRES[cause]).findings]
+    assert found[0] == cause
+    assert symptom in found
+
+
+def test_a_moderate_sign_counts_only_where_returns_are_bad() -> None:
+    sign = {"train/approx_kl": wobble(0.05)}
+    assert load("update_too_large").find(case({**HEALTHY, **sign})) is None
+    assert load("update_too_large").find(case({**ill(), **sign})) is not None
+
+
+def test_one_seed_of_five_is_no_finding_about_the_run() -> None:
+    well, bad = case(HEALTHY, seeds=5), case(ill())
+    mixed = replace(well, seeds=(*well.seeds[:4], replace(bad.seeds[0], seed=4)))
+    assert load("no_learning").find(mixed) is None
+
+
+def test_a_curve_at_its_ceiling_from_the_first_row_is_no_failure() -> None:
+    assert load("no_learning").find(case({RETURN: FLAT + 400})) is None
+
+
+def test_without_a_yardstick_flat_is_not_learning() -> None:
+    lone = SeedCase(0, step=60_000, series={RETURN: Series(STEPS, FLAT)})
+    assert load("no_learning").find(Case("script_001", is_script=True, seeds=(lone,))) is not None
+
+
+def test_a_run_that_has_just_begun_is_not_called_flat() -> None:
+    begun = replace(case(ill(), state="running", step=2000), planned_steps=1_000_000)
+    assert [finding.rule for finding in diagnose(begun).findings] == []
+
+
+def test_changes_are_of_keys_the_config_has() -> None:
+    finding = load("update_too_large").find(FIRES["update_too_large"])
+    assert finding is not None
+    assert dict(finding.changes[0]) == {"algo.learning_rate": pytest.approx(9e-5)}
+
+
+def test_a_schedule_is_scaled_at_both_ends() -> None:
+    some = FIRES["update_too_large"]
+    config = {**some.config, "algo": {**some.config["algo"], "learning_rate": {"linear": [1e-3, 0.0]}}}
+    finding = load("update_too_large").find(replace(some, config=config))
+    assert finding is not None
+    assert finding.changes[0]["algo.learning_rate"] == {"linear": [pytest.approx(3e-4), 0.0]}
+
+
+def test_a_time_limit_that_every_episode_meets_is_no_failure() -> None:
+    pendulum = {**HEALTHY, "rollout/truncated_share": np.ones(60), "rollout/length_mean": np.full(60, 200.0)}
+    assert diagnose(case(pendulum)).findings == ()
