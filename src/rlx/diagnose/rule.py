@@ -187,22 +187,28 @@ class Rule:
             sight.severity or self.severity,
             sight.claim or f"{self.says}: {spell(sight.evidence)}{_where(sight.evidence, case)}",
             sight.evidence,
-            tuple(filter(None, (fill(line, case) for line in self.tries))),
+            tuple(fill(line, case) for line in self.tries),
             tuple(change for change in changes if change),
         )
 
 
 def fill(line: str, case: Case) -> str:
-    """Name the run and its environment in a line; what needs a name that is not known is left out."""
-    env = case.setting("env.id") or case.setting("env")
-    if "ENV" in line and not isinstance(env, str):
-        line = line.rpartition(": rlx check env ENV")[0]
-    known = catalog.for_env(str(env))
-    if "catalog:NAME" in line and not known:
-        return ""
-    return (
-        line.replace("RUN", case.name).replace("ENV", shlex.quote(str(env))).replace("catalog:NAME", f"catalog:{known}")
-    )
+    """Name run and environment in a line of advice; a command that this run gives no ground for is left out."""
+    advice, _, command = line.rpartition(": rlx ")
+    if not advice:
+        return line
+    env, known = _env(case), catalog.for_env(_env(case) or "")
+    is_open = {"check": False, "reflect": case.has("reward/term/*"), "eval": not case.is_script}
+    if not is_open.get(command.split()[0], known if "catalog:NAME" in command else not case.is_script):
+        return advice
+    for word, name in {"RUN": case.name, "ENV": shlex.quote(env or ""), "NAME": known or ""}.items():
+        command = command.replace(word, name)
+    return f"{advice}: rlx {command}"
+
+
+def _env(case: Case) -> str | None:
+    told = case.setting("env.id") or case.setting("env")
+    return told if isinstance(told, str) else None
 
 
 def spell(found: Sequence[Evidence]) -> str:

@@ -33,7 +33,7 @@ RULE = Rule(
     source="CartPole prototypes; its false alarms there were runs at their ceiling, hence only where returns are bad",
     cannot_see="returns that are all alike: nothing to explain",
     tries=(
-        "is the state complete, is the end of an episode reported rightly? rlx check env ENV",
+        "the state may be incomplete, or an episode's end reported wrongly: rlx check env ENV",
         "longer rollouts",
         "a higher algo.value_coef, or normalised rewards",
     ),

@@ -29,7 +29,7 @@ RULE = Rule(
     source="no change that noise could not make, three standard errors; not above the random policy",
     cannot_see="whether more steps would do: MountainCar is flat until it is solved",
     tries=(
-        "can anything be learned here? rlx check env ENV",
+        "see whether anything can be learned here: rlx check env ENV",
         "start from a tuned config, where there is one: rlx train catalog:NAME",
         "train longer, or explore more",
     ),
