@@ -52,7 +52,7 @@ $(PEERS)/stamp: bench/peers.txt
 	@touch $@
 
 bench: $(VENV)/dev.stamp $(PEERS)/stamp
-	@for script in bench/*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+	@for script in bench/*.py bench/diagnose/run.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 release-check: check test demo
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .

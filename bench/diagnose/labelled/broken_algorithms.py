@@ -1,0 +1,97 @@
+"""Algorithms with a bug in them: patches of the backends that hold while a `with` block trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+
+@contextmanager
+def _advantages(change: Callable[[Any], None]) -> Iterator[None]:
+    """Change the advantages (seeds, minibatches, rows), in place, after they were normalised."""
+    from rlx.train.backends import fast_update
+
+    normalise = fast_update.normalise
+
+    def broken(advantages: Any) -> None:
+        normalise(advantages)
+        change(advantages)
+
+    with mock.patch.object(fast_update, "normalise", broken):
+        yield
+
+
+def _flip(advantages: Any) -> None:
+    advantages *= -1.0
+
+
+def _erase(advantages: Any) -> None:
+    advantages *= 0.0
+
+
+def _misalign(advantages: Any) -> None:
+    advantages[:] = np.roll(advantages, 1, axis=2)
+
+
+@contextmanager
+def ends_ignored() -> Iterator[None]:
+    """Let advantages run on from one episode into the next."""
+    from rlx.train.backends import fast_rollout
+
+    gae = fast_rollout.gae
+
+    def broken(rewards: Any, values: Any, ended: Any, **settings: Any) -> Any:
+        return gae(rewards, values, np.zeros_like(ended), **settings)
+
+    with mock.patch.object(fast_rollout, "gae", broken):
+        yield
+
+
+@contextmanager
+def _idle(network: str) -> Iterator[None]:
+    """Let SAC's and TD3's optimizer of one network do nothing."""
+    from stable_baselines3.sac.policies import SACPolicy
+    from stable_baselines3.td3.policies import TD3Policy
+
+    def built(build: Any) -> Any:
+        def broken(self: Any, schedule: Any) -> None:
+            build(self, schedule)
+            getattr(self, network).optimizer.step = lambda closure=None: None
+
+        return broken
+
+    with (
+        mock.patch.object(SACPolicy, "_build", built(SACPolicy._build)),
+        mock.patch.object(TD3Policy, "_build", built(TD3Policy._build)),
+    ):
+        yield
+
+
+@contextmanager
+def ends_lost() -> Iterator[None]:
+    """Store every transition as if the episode went on."""
+    from stable_baselines3.common.buffers import ReplayBuffer
+
+    add = ReplayBuffer.add
+
+    def broken(self: Any, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: Any) -> None:
+        add(self, obs, next_obs, action, reward, np.zeros_like(done), infos)
+
+    with mock.patch.object(ReplayBuffer, "add", broken):
+        yield
+
+
+PATCHES: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "": nullcontext,
+    "advantage_flipped": lambda: _advantages(_flip),
+    "advantage_erased": lambda: _advantages(_erase),
+    "advantage_misaligned": lambda: _advantages(_misalign),
+    "ends_ignored": ends_ignored,
+    "ends_lost": ends_lost,
+    "actor_idle": lambda: _idle("actor"),
+    "critic_idle": lambda: _idle("critic"),
+}

@@ -1,0 +1,8 @@
+"""The benchmark's own modules can be imported, as its scripts import them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "bench" / "diagnose"))
