@@ -136,7 +136,8 @@ def main() -> int:
     args = parser.parse_args()
     stored = runs.rows()
     if not stored:
-        sys.exit("no stored trainings: python bench/diagnose/make.py")
+        print("no stored trainings: python bench/diagnose/make.py")
+        return 0
     found = judged(stored)
     effect = effects(found["rlx"])
     if args.cases is not None:
