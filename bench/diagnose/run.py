@@ -33,11 +33,11 @@ from labelled import earlier, runs
 from labelled.cases import Case, cases
 from labelled.judge import Cell, Figures, Judged, counts, effects, figures
 from labelled.pack import unpack
-from rlx.diagnose.case import Case as RunCase
-from rlx.diagnose.diagnose import diagnose
 
 from rlx import files
 from rlx.diagnose import reading
+from rlx.diagnose.case import Case as RunCase
+from rlx.diagnose.diagnose import diagnose
 
 TABLE = Path(__file__).parent / "table.md"
 SPLITS = ("dev", "test")

@@ -7,9 +7,9 @@ import pytest
 from labelled import earlier
 from labelled.cases import Case
 from labelled.judge import Judged, effects, figures
+
 from rlx.diagnose.case import RETURN, SeedCase
 from rlx.diagnose.case import Case as RunCase
-
 from rlx.runs.metrics import Series
 
 

@@ -15,9 +15,9 @@ from labelled.cases import Case, cases, split
 from labelled.grid import GoalGrid
 from labelled.operators import OPERATORS
 from labelled.tasks import TASKS, changed, times
-from rlx.diagnose.rules import NAMES
 
 from rlx.config.load import parse
+from rlx.diagnose.rules import NAMES
 from rlx.envs.make import make_env
 
 CELLS = sorted({(case.task_name, case.operator_name) for case in cases() if case.operator_name})

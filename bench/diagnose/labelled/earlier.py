@@ -8,6 +8,7 @@ on PPO's metrics follow. Their words are given the names of the rules here that 
 from __future__ import annotations
 
 import numpy as np
+
 from rlx.diagnose.case import RETURN, Case, SeedCase
 
 WINDOW = 5
