@@ -51,6 +51,21 @@ def test_terms_come_from_training_where_it_logged_them(make_run: MakeRun) -> Non
     assert found.seeds[0].size["energy"].values[0] == pytest.approx(0.1)
 
 
+def test_an_episodes_pay_follows_its_length_without_the_lag_of_the_running_mean(make_run: MakeRun) -> None:
+    run = make_run(seeds={0: []})
+    writer = MetricsWriter(run.path / "seed_0/metrics.jsonl")
+    ended = 0.0
+    for step in range(200, 20_001, 200):
+        ended += 2.0 if step <= 10_000 else 20.0  # episodes of 100 steps, then of 10
+        lagging = 100.0 if step <= 12_000 else 10.0
+        row = {"rollout/episodes": ended, "rollout/length_mean": lagging, "rollout/return_mean": 1.0}
+        writer.write(step, {**row, "reward/term/alive": 1.0, "reward/term_abs/alive": 1.0})
+    writer.close()
+    alive = read(run).seeds[0].per_episode["alive"]
+    assert alive.values[:45] == pytest.approx([100.0] * 45)
+    assert alive.values[55:] == pytest.approx([10.0] * 45)
+
+
 def test_terms_come_from_evaluations_where_training_logged_none(make_run: MakeRun) -> None:
     run = make_run(seeds={0: [1.0]})
     for step in (3000, 1000, 2000):

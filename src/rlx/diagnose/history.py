@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rlx import files
-from rlx.diagnose.terms import FEWEST_POINTS, RATES, SeedTerms
+from rlx.diagnose.terms import FEWEST_POINTS, POINTS, RATES, SeedTerms, is_flat
 from rlx.errors import FileDamaged
 from rlx.runs.metrics import Series
 from rlx.runs.run import Run, Seed
@@ -76,7 +76,7 @@ def _logged_terms(seed: Seed) -> SeedTerms | None:
     if not names:
         return None
     per_step = {name: seed.series(TERM + name) for name in names}
-    lengths = seed.series("rollout/length_mean")
+    lengths = _lengths(seed.series("rollout/length_mean"), seed.series("rollout/episodes"))
     return SeedTerms(
         seed.number,
         per_step,
@@ -86,13 +86,28 @@ def _logged_terms(seed: Seed) -> SeedTerms | None:
     )
 
 
+def _lengths(recent: Series, episodes: Series) -> Series:
+    """Return how long episodes were, in twentieths of the run: steps by episodes that ended.
+
+    `recent` is the mean of the last hundred episodes, which lags; it counts where no other figure is to be had: at the
+    start, when episodes have begun and none has ended, where there is no count, and where the length never changes.
+    """
+    if len(episodes) < 2 or not len(recent) or is_flat(recent.values):
+        return recent
+    edges = np.linspace(0.0, float(episodes.steps[-1]), 2 * POINTS + 1)
+    ended = np.diff(np.interp(edges, np.append(0.0, episodes.steps), np.append(0.0, episodes.values)))
+    middles = (edges[1:] + edges[:-1]) / 2
+    lengths = np.interp(middles, recent.steps, recent.values)
+    is_counted = (ended >= 1.0) & (np.arange(len(ended)) > 0)
+    lengths[is_counted] = np.diff(edges)[is_counted] / ended[is_counted]
+    return Series(middles, lengths)
+
+
 def _per_episode(per_step: Series, lengths: Series) -> Series:
-    """Multiply a term's mean by the length of episodes, where that is known; rows before the first episode drop out."""
+    """Multiply a term's mean by the length of episodes, where that is known."""
     if not len(lengths):
         return per_step
-    later = per_step.steps >= lengths.steps[0]
-    steps, values = per_step.steps[later], per_step.values[later]
-    return Series(steps, values * np.interp(steps, lengths.steps, lengths.values))
+    return Series(per_step.steps, per_step.values * np.interp(per_step.steps, lengths.steps, lengths.values))
 
 
 def _evaluated_terms(seed: int, evaluations: Sequence[Mapping[str, Any]]) -> SeedTerms | None:
