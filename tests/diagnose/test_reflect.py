@@ -73,7 +73,7 @@ def test_terms_that_are_nothing_but_nan_have_no_figures(make_run: MakeRun) -> No
     document, _ = reflect(run)
     broken = document["terms"][0]
     assert (broken["min"], broken["mean"], broken["is_flat"]) == (None, None, False)
-    assert document["findings"][0]["rule"] == "reward_term_not_finite"
+    assert document["findings"][0]["rule"] == "term_not_finite"
 
 
 def test_a_run_that_is_still_training_is_reflected_on_so_far(make_run: MakeRun) -> None:

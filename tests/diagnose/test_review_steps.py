@@ -46,10 +46,8 @@ def test_nothing_else_is_said_about_a_reward_that_is_not_finite() -> None:
 
 def test_terms_must_add_up_and_be_paid() -> None:
     ones = np.ones(20)
-    assert rules(played(ones, a=ones, b=0 * ones), played(np.ones(21), a=np.ones(21), b=np.zeros(21))) == [
-        "reward_term_zero"
-    ]
-    assert rules(played(ones, a=0.5 * ones), played(np.ones(21), a=0.5 * np.ones(21))) == ["reward_terms_incomplete"]
+    assert rules(played(ones, a=ones, b=0 * ones), played(np.ones(21), a=np.ones(21), b=np.zeros(21))) == ["term_zero"]
+    assert rules(played(ones, a=0.5 * ones), played(np.ones(21), a=0.5 * np.ones(21))) == ["terms_incomplete"]
 
 
 def test_failures_that_earn_more_are_found() -> None:

@@ -30,7 +30,7 @@ def test_hacking_is_one_finding_with_its_seeds() -> None:
 
 def test_domination_matters_only_against_the_task() -> None:
     against = terms(noisy(0.5 - 0.3 * X), returns=noisy(np.ones(20)), big=noisy(50 + 5 * X), small=np.full(20, 1.0))
-    assert "reward_term_domination" in rules(against)
+    assert "term_domination" in rules(against)
     assert rules(terms(noisy(X * 0.8), big=noisy(50 * X), small=noisy(X))) == []
     assert rules(terms(None, big=noisy(50 * X), small=noisy(X)), metric="") == []
     assert rules(terms(noisy(0.5 - 0.3 * X), returns=noisy(np.ones(20)), only=noisy(50 + 5 * X))) == []
@@ -39,12 +39,12 @@ def test_domination_matters_only_against_the_task() -> None:
 def test_a_saturated_term_is_a_finding_where_the_task_stands_still_with_it() -> None:
     bound = np.minimum(1.0, 3 * X)
     stuck = terms(np.minimum(0.5, 1.5 * X), returns=bound, tracking=bound, goal=0.3 * noisy(np.minimum(0.5, 1.5 * X)))
-    assert rules(stuck) == ["reward_term_saturated"]
+    assert rules(stuck) == ["term_saturation"]
     assert rules(terms(np.minimum(1.0, 3 * X), tracking=bound, goal=noisy(X))) == []
 
 
 def test_a_term_that_was_always_zero_is_named() -> None:
-    assert rules(terms(0.5 * X, goal=np.zeros(20), move=noisy(X))) == ["reward_term_zero"]
+    assert rules(terms(0.5 * X, goal=np.zeros(20), move=noisy(X))) == ["term_zero"]
     assert rules(terms(np.minimum(1.0, 3 * X), goal=np.zeros(20), move=noisy(X))) == []
 
 
@@ -52,5 +52,5 @@ def test_a_term_that_is_not_finite_comes_first() -> None:
     values = noisy(X)
     values[5] = np.nan
     (found,) = findings([terms(X, goal=noisy(X), broken=values)], RATE)
-    assert (found.rule, found.severity) == ("reward_term_not_finite", "high")
+    assert (found.rule, found.severity) == ("term_not_finite", "high")
     assert "step 3,000" in found.claim

@@ -5,17 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlx.diagnose.terms import (
-    Hack,
-    SeedTerms,
-    correlation,
-    hack,
-    is_flat,
-    is_saturated,
-    mean_shares,
-    points,
-    task_correlation,
-)
+from rlx.diagnose.divergence import points
+from rlx.diagnose.terms import Hack, SeedTerms, correlation, hack, is_flat, is_saturated, mean_shares, task_correlation
 from rlx.runs.metrics import Series
 
 STEPS = np.arange(1, 21) * 500.0
@@ -89,8 +80,8 @@ def test_shares_are_of_the_summed_size() -> None:
 def test_hacking_names_the_term_and_the_moment() -> None:
     found = hack(terms(noisy(RISE_AND_FALL), coin=noisy(10 * X), goal=RISE_AND_FALL), "success_rate")
     assert isinstance(found, Hack)
-    assert (found.term, found.is_fall) == ("coin", True)
-    assert 3_000 <= found.step <= 4_000
+    assert (found.term, found.divergence.is_fall) == ("coin", True)
+    assert 3_000 <= found.divergence.step <= 4_000
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1000.0, 0.0), (0.001, 0.0), (1.0, -500.0), (1000.0, 500.0)])
@@ -100,7 +91,7 @@ def test_units_of_the_reward_change_nothing(scale: float, shift: float) -> None:
     moved = hack(terms(noisy(RISE_AND_FALL), coin=scale * coin + shift, goal=scale * goal), "success_rate")
     assert plain is not None
     assert moved is not None
-    assert (plain.term, plain.step) == (moved.term, moved.step)
+    assert (plain.term, plain.divergence.step) == (moved.term, moved.divergence.step)
     assert hack(terms(X, coin=scale * coin + shift, goal=scale * goal), "success_rate") is None
 
 
@@ -108,13 +99,13 @@ def test_units_of_an_evaluation_return_change_nothing() -> None:
     for scale, shift in ((1.0, 0.0), (1000.0, -500.0)):
         found = hack(terms(scale * noisy(RISE_AND_FALL) + shift, coin=noisy(10 * X)), "evaluation return")
         assert found is not None
-        assert found.is_fall
+        assert found.divergence.is_fall
 
 
 def test_a_metric_that_stays_low_while_the_return_rises_is_flat_hacking() -> None:
     found = hack(terms(np.zeros(20), coin=noisy(10 * X), goal=np.zeros(20)), "success_rate")
     assert found is not None
-    assert (found.term, found.is_fall, found.step) == ("coin", False, 0)
+    assert (found.term, found.divergence.is_fall, found.divergence.step) == ("coin", False, 0)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rlx import files
-from rlx.diagnose.terms import FEWEST_POINTS, POINTS, RATES, SeedTerms, is_flat
+from rlx.diagnose.divergence import FEWEST_POINTS, POINTS, RATES
+from rlx.diagnose.terms import SeedTerms, is_flat
 from rlx.errors import FileDamaged
 from rlx.runs.metrics import Series
 from rlx.runs.run import Run, Seed

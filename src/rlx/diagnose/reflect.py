@@ -9,21 +9,10 @@ from typing import Any
 import numpy as np
 
 from rlx.diagnose import history
+from rlx.diagnose.divergence import POINTS, Array, end_level, finite_mean, known_part
 from rlx.diagnose.history import RewardHistory
 from rlx.diagnose.term_findings import findings
-from rlx.diagnose.terms import (
-    DOMINATION,
-    POINTS,
-    Array,
-    SeedTerms,
-    end_level,
-    finite_mean,
-    is_flat,
-    is_saturated,
-    known_part,
-    mean_shares,
-    task_correlation,
-)
+from rlx.diagnose.terms import DOMINATION, SeedTerms, is_flat, is_saturated, mean_shares, task_correlation
 from rlx.errors import NotFound
 from rlx.runs import store
 from rlx.runs.run import Run

@@ -84,7 +84,7 @@ def _terms(episodes: Sequence[Played], who: str) -> Iterator[Finding]:
         if not any(one.terms[name].any() for one in episodes if name in one.terms):
             claim = f"term `{name}` was zero in every step of {who}"
             tries = (f"see that `{name}` can be reached, or drop it",)
-            yield Finding("reward_term_zero", "low", claim, (Evidence(f"largest size of {name}", 0.0),), tries)
+            yield Finding("term_zero", "low", claim, (Evidence(f"largest size of {name}", 0.0),), tries)
     rewards = np.concatenate([one.rewards for one in episodes])
     total = np.concatenate([np.sum([*one.terms.values(), np.zeros(len(one.rewards))], axis=0) for one in episodes])
     size = float(np.abs(rewards).mean())
@@ -92,6 +92,4 @@ def _terms(episodes: Sequence[Played], who: str) -> Iterator[Finding]:
     if missing > ADDS_UP:
         claim = f"the terms do not add up to the reward: {missing:.0%} of it is in none of them"
         tries = ("report every part, with its weight: the sum of info['reward_terms'] is the reward",)
-        yield Finding(
-            "reward_terms_incomplete", "low", claim, (Evidence("share in no term", missing, limit=ADDS_UP),), tries
-        )
+        yield Finding("terms_incomplete", "low", claim, (Evidence("share in no term", missing, limit=ADDS_UP),), tries)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rlx.diagnose.divergence import end_level, known_part
 from rlx.diagnose.finding import Evidence, Finding
 from rlx.diagnose.terms import (
     DOMINATION,
@@ -13,11 +14,9 @@ from rlx.diagnose.terms import (
     WORTH,
     Hack,
     SeedTerms,
-    end_level,
     hack,
     is_solved,
     is_stuck,
-    known_part,
     mean_shares,
     task_correlation,
 )
@@ -41,18 +40,19 @@ def hacking(seeds: Sequence[SeedTerms], metric: str) -> list[Finding]:
 
 
 def _hacking(term: str, hacks: Mapping[int, Hack], metric: str, *, total: int) -> Finding:
-    first = min(hacks.values(), key=lambda one: one.step)
-    is_fall = any(one.is_fall for one in hacks.values())
+    one = min(hacks.values(), key=lambda hack: hack.divergence.step)
+    first = one.divergence
+    is_fall = any(hack.divergence.is_fall for hack in hacks.values())
     seeds, span = tuple(sorted(hacks)), (first.step, first.last_step)
     moved = "fell" if first.is_fall else "stayed flat"
     claim = (
-        f"`{term}` is farmed from step {first.step:,} on: it pays {figure(first.paid[0])} → {figure(first.paid[1])} an "
+        f"`{term}` is farmed from step {first.step:,} on: it pays {figure(one.paid[0])} → {figure(one.paid[1])} an "
         f"episode while {metric} {moved} ({figure(first.task[0])} → {figure(first.task[1])}); "
         f"seen on {len(hacks)} of {total} seeds"
     )
     evidence = (
         Evidence(f"{metric} at the end", first.task[1], limit=first.task[0], steps=span, seeds=seeds),
-        Evidence(f"{term} per episode at the end", first.paid[1], limit=first.paid[0], steps=span, seeds=seeds),
+        Evidence(f"{term} per episode at the end", one.paid[1], limit=one.paid[0], steps=span, seeds=seeds),
     )
     tries = (
         f"make `{term}` a difference of potentials (γΦ(s′) − Φ(s)), pay it once, or cap it per episode",
@@ -77,7 +77,7 @@ def domination(seeds: Sequence[SeedTerms], metric: str) -> list[Finding]:
             Evidence(f"rank correlation of {term} with {metric}", agreement, limit=0.0),
         )
         tries = (f"scale `{term}` down until no term is more than two thirds of |reward|", f"drop `{term}`")
-        found.append(Finding("reward_term_domination", "medium", claim, evidence, tries))
+        found.append(Finding("term_domination", "medium", claim, evidence, tries))
     return found
 
 
@@ -97,7 +97,7 @@ def saturation(seeds: Sequence[SeedTerms], metric: str, *, beside: Sequence[str]
         claim = f"`{term}` stays at {figure(level)} a step for {last}, and {metric} where it is"
         evidence = (Evidence(f"{term} per step", level, seeds=tuple(stuck)),)
         tries = (f"rescale `{term}` so that it still tells good from better, or drop it",)
-        found.append(Finding("reward_term_saturated", "low", claim, evidence, tries))
+        found.append(Finding("term_saturation", "low", claim, evidence, tries))
     return found
 
 
@@ -112,7 +112,7 @@ def never_paid(seeds: Sequence[SeedTerms], metric: str) -> list[Finding]:
             evidence = (Evidence(f"largest size of {term}", 0.0),)
             tries = (f"make `{term}` reachable (an easier start, shaping towards it), or drop it",)
             claim = f"`{term}` was zero in every step of training"
-            found.append(Finding("reward_term_zero", "low", claim, evidence, tries))
+            found.append(Finding("term_zero", "low", claim, evidence, tries))
     return found
 
 
@@ -130,5 +130,5 @@ def not_finite(seeds: Sequence[SeedTerms]) -> list[Finding]:
             claim = f"`{term}` is NaN or infinite, first at step {first:,}"
             evidence = (Evidence(f"first step of {term} that is not finite", float(first), seeds=tuple(bad)),)
             tries = (f"look for a division by zero, a log or an overflow in `{term}`",)
-            found.append(Finding("reward_term_not_finite", "high", claim, evidence, tries))
+            found.append(Finding("term_not_finite", "high", claim, evidence, tries))
     return found

@@ -11,15 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from rlx.diagnose.divergence import (
+    FEWEST_POINTS,
+    POINTS,
+    RATES,
+    SOLVED,
+    STILL,
+    Array,
+    Divergence,
+    divergence,
+    end_level,
+    finite_mean,
+    known_part,
+    last_step,
+    level_error,
+    points,
+)
 from rlx.runs.metrics import Series
 
-POINTS = 10
-FEWEST_POINTS = 5
-"""Tenths of the run in which both a term and the task metric must be known, for anything to be judged."""
 DOMINATION = 0.8
 """Share of |reward| above which a term drowns the others."""
 SATURATION = 0.01
@@ -27,21 +39,8 @@ SATURATION = 0.01
 SATURATED_POINTS = 4
 WORTH = 0.05
 """Share of |reward| below which a saturated term does not matter."""
-SOLVED = 0.9
-"""A success or pass rate that ends here or higher: whatever the terms do, the task is learned."""
-LOSS, RATE_LOSS = 0.5, 0.2
-"""What the task metric loses from its peak to the end: of its range and, where it is a rate, of 1."""
-STILL = 0.1
-"""What a rate may change and still be called flat."""
-GAIN, FLAT_GAIN = 0.1, 0.25
-"""What the return gains meanwhile, of its range: while the task metric falls, or stays flat."""
-SURE = 4.0
-"""Standard errors by which the fall or the gain exceeds noise; more than the peak's luck gives."""
 CULPRIT = 0.5
 """Share of what all rising terms gained that the blamed one brought."""
-RATES = ("success_rate", "pass_rate")
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class SeedTerms:
 
     @property
     def last_step(self) -> float:
-        return max((float(one.steps.max()) for one in (*self.per_step.values(), self.returns) if len(one)), default=0.0)
+        return last_step(self.returns, *self.per_step.values())
 
     def points(self, series: Series) -> Array:
         """Return the mean in each tenth of the run; NaN where there is none."""
@@ -72,34 +71,11 @@ class SeedTerms:
 
 @dataclass(frozen=True)
 class Hack:
-    """The reward went up while the task metric did not, from `step` on; `term` brought most of it."""
+    """The reward went up while the task metric did not; `term` brought most of it: `paid`, then and at the end."""
 
     term: str
-    step: int
-    is_fall: bool
-    task: tuple[float, float]
+    divergence: Divergence
     paid: tuple[float, float]
-    last_step: int
-
-
-def points(series: Series, last_step: float) -> Array:
-    """Return the means of a series in ten equal stretches of the steps; NaN before the first and after the last one.
-
-    A stretch without a value, between two that have one, is interpolated.
-    """
-    where = np.clip(np.ceil(series.steps / max(last_step, 1.0) * POINTS).astype(int) - 1, 0, POINTS - 1)
-    means = np.array([finite_mean(series.values[where == index]) for index in range(POINTS)])
-    known = np.flatnonzero(np.isfinite(means))
-    if len(known):
-        inner = np.arange(known[0], known[-1] + 1)
-        means[inner] = np.interp(inner, known, means[known])
-    return means
-
-
-def finite_mean(values: Array) -> float:
-    """Return the mean of the finite values; NaN where there is none."""
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else float("nan")
 
 
 def mean_shares(seeds: Sequence[SeedTerms]) -> dict[str, float]:
@@ -163,88 +139,24 @@ def is_stuck(history: SeedTerms, term: str, metric: str) -> bool:
         return False
     late = known_part(history.points(history.task))[-SATURATED_POINTS:]
     return bool(
-        len(late) and np.ptp(late) <= max(STILL * float(np.ptp(history.task.values)), _error(history.task, POINTS))
+        len(late) and np.ptp(late) <= max(STILL * float(np.ptp(history.task.values)), level_error(history.task, POINTS))
     )
 
 
 def hack(history: SeedTerms, metric: str) -> Hack | None:
-    """Find from when on the return rose while the task metric fell, or stayed flat; None where it did not."""
-    if history.task is None or is_solved(history, metric):
+    """Find from when on the return rose while the task metric did not, and the term that brought most of it."""
+    if history.task is None:
         return None
-    task, returns = history.points(history.task), history.points(history.returns)
-    known = np.isfinite(task) & np.isfinite(returns)
-    if known.sum() < FEWEST_POINTS:
+    found = divergence(history.returns, history.task, metric)
+    return None if found is None else _blamed(history, found)
+
+
+def _blamed(history: SeedTerms, found: Divergence) -> Hack | None:
+    """Name the term that brought most of what the rising terms gained since then; None where none did."""
+    levels = {name: history.points(series) for name, series in history.per_episode.items()}
+    spans = {name: (float(curve[found.tenth]), end_level(known_part(curve))) for name, curve in levels.items()}
+    rising = {name: end - start for name, (start, end) in spans.items() if end > start}
+    term = max(rising, key=lambda name: rising[name], default=None)
+    if term is None or rising[term] < CULPRIT * sum(rising.values()):
         return None
-    curves = _Curves(history, task[known], returns[known], known)
-    fall = curves.fall(metric)
-    start = fall if fall is not None else curves.standstill(metric)
-    return None if start is None else curves.blame(start, is_fall=fall is not None)
-
-
-class _Curves:
-    """The tenths of a run in which both the return and the task metric are known."""
-
-    def __init__(
-        self, history: SeedTerms, task: Array, returns: Array, known: np.ndarray[Any, np.dtype[np.bool_]]
-    ) -> None:
-        assert history.task is not None
-        self.history, self.task, self.returns, self.known = history, task, returns, known
-        self.task_error = _error(history.task, len(task))
-        self.return_error = _error(history.returns, len(returns))
-
-    def fall(self, metric: str) -> int | None:
-        """Return the tenth of the task metric's peak, where it falls from there to the end while the return rises."""
-        peak = len(self.task) - 1 - int(np.argmax(self.task[::-1]))
-        lost = self.task[peak] - end_level(self.task)
-        least = max(LOSS * float(np.ptp(self.task)), RATE_LOSS if metric in RATES else 0.0, SURE * self.task_error)
-        falls = peak < len(self.task) - 2 and lost > 0 and lost >= least
-        return peak if falls and self._gains(peak, GAIN) else None
-
-    def standstill(self, metric: str) -> int | None:
-        """Return since when the task metric stood still while the return rose: the start, for rates also the middle."""
-        starts = (0, len(self.task) // 2) if metric in RATES else (0,)
-        for start in starts:
-            change = abs(end_level(self.task) - self.task[start])
-            limit = STILL if metric in RATES else max(SURE * self.task_error, STILL * float(np.ptp(self.task)))
-            is_still = change <= limit and np.ptp(self.task[start:]) <= max(limit * 2, SURE * self.task_error)
-            if is_still and self._gains(start, FLAT_GAIN):
-                return start
-        return None
-
-    def _gains(self, start: int, share: float) -> bool:
-        gain = end_level(self.returns) - self.returns[start]
-        return bool(gain > 0 and gain >= max(share * float(np.ptp(self.returns)), SURE * self.return_error))
-
-    def blame(self, start: int, *, is_fall: bool) -> Hack | None:
-        """Name the term that brought most of what the rising terms gained since then; None where none did."""
-        levels = {name: self.history.points(series)[self.known] for name, series in self.history.per_episode.items()}
-        gains = {name: end_level(curve) - curve[start] for name, curve in levels.items() if np.isfinite(curve).all()}
-        rising = {name: gain for name, gain in gains.items() if gain > 0}
-        term = max(rising, key=lambda name: rising[name], default=None)
-        if term is None or rising[term] < CULPRIT * sum(rising.values()):
-            return None
-        last = self.history.last_step
-        tenth = int(np.flatnonzero(self.known)[start]) + (1 if is_fall else 0)
-        paid = float(levels[term][start]), end_level(levels[term])
-        task = float(self.task[start]), end_level(self.task)
-        return Hack(term, round(tenth / POINTS * last), is_fall, task, paid, round(last))
-
-
-def end_level(curve: Array) -> float:
-    """Return the level in the last two tenths."""
-    return float(curve[-2:].mean()) if len(curve) else float("nan")
-
-
-def known_part(curve: Array) -> Array:
-    """Return the finite values."""
-    return curve[np.isfinite(curve)]
-
-
-def _error(series: Series, count: int) -> float:
-    """Return the standard error of the difference between one tenth and the mean of two."""
-    values = known_part(series.values)
-    steps = np.sort(np.abs(np.diff(values)))[: int(0.9 * max(0, len(values) - 1))]  # a change of level is no noise
-    if not len(steps):
-        return 0.0
-    noise = float(np.sqrt(np.mean(steps**2) / 2.0))
-    return noise * float(np.sqrt(1.5 / max(1.0, len(values) / count)))
+    return Hack(term, found, spans[term])

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from rlx.diagnose.case import NOTHING, RETURN, Case, SeedCase
-from rlx.diagnose.curve import Shape, shape
+from rlx.diagnose.divergence import divergence
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Rule, by_seed
 
 SUCCESS = "rollout/success_rate"
-DONE = 0.5  # successes: above that a flat rate may be a ceiling
 
 
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
-    """Return a return that rises beside successes that do not, or fall."""
-    returns, successes = _shape(seed, RETURN), _shape(seed, SUCCESS)
-    worse = successes.answer in ("declining", "collapsed") or (successes.answer == "flat" and successes.end < DONE)
-    if returns.answer != "improving" or not worse:
+    """Return a return that rises beside successes that fall, or stay few."""
+    found = divergence(seed.series.get(RETURN, NOTHING), seed.series.get(SUCCESS, NOTHING), "success_rate")
+    if found is None:
         return []
+    steps = (found.step, found.last_step)
     return [
-        Evidence(f"{RETURN} from {returns.start:.4g} to", returns.end, steps=(returns.changed, seed.step)),
-        Evidence(f"{SUCCESS} from {successes.start:.4g} to", successes.end, steps=(successes.changed, seed.step)),
+        Evidence(f"{RETURN} from {found.returns[0]:.4g} to", found.returns[1], steps=steps),
+        Evidence(f"{SUCCESS} from {found.task[0]:.4g} to", found.task[1], steps=steps),
     ]
-
-
-def _shape(seed: SeedCase, metric: str) -> Shape:
-    series = seed.series.get(metric, NOTHING)
-    return shape(series.steps, series.values)
 
 
 RULE = Rule(

@@ -7,9 +7,10 @@ import numpy as np
 from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import LATE, Limit, Rule, by_seed
+from rlx.diagnose.terms import DOMINATION
 
 PREFIX = "reward/term_abs/"
-SHARE = Limit(f"{PREFIX}*", above=0.8, part=LATE)
+SHARE = Limit(f"{PREFIX}*", above=DOMINATION, part=LATE)
 
 
 def see(seed: SeedCase, case: Case) -> Evidence | None:

@@ -7,9 +7,10 @@ import numpy as np
 from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Limit, Rule, by_seed
+from rlx.diagnose.terms import SATURATION
 
 PREFIX = "reward/term/"
-SPREAD = Limit(f"{PREFIX}*", below=0.01)
+SPREAD = Limit(f"{PREFIX}*", below=SATURATION)
 FEWEST = 10
 
 
