@@ -9,7 +9,7 @@ from itertools import combinations
 from rlx.compare.side import Side, Training
 from rlx.config.diff import Change, diff
 
-NOT_TRAINED = ("run_name", "seed", "seeds", "log", "resources", "checkpoint", "eval")
+NOT_TRAINED = ("run_name", "seed", "seeds", "log", "stop", "resources", "checkpoint", "eval")
 """Config sections that name a run, its replicates or what is kept of it, and change nothing of what is learned."""
 STEP_TOLERANCE = 0.05
 """Trainers round the budget up to whole rollouts; a larger difference in steps is a difference in budget."""

@@ -39,6 +39,7 @@ def resolve(experiment: Experiment) -> Experiment:
             "checkpoint": _fill(experiment.checkpoint, save_every=max(1, total // 10)),
             "eval": _fill(experiment.eval, every=max(1, total // 10)),
             "log": _fill(experiment.log, every=_log_every(experiment.algo)),
+            "stop": _fill(experiment.stop, every=max(1, total // 50)),
         }
     )
 

@@ -20,7 +20,7 @@ from rlx.config.validate import quote, validate
 from rlx.config.yaml_lines import Document, KeyPath, Place
 from rlx.errors import ConfigError
 
-NOT_IN_GROUP = ("run_name", "seed", "seeds", "device", "resources", "log")
+NOT_IN_GROUP = ("run_name", "seed", "seeds", "device", "resources", "log", "stop")
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def config_hash(experiment: Experiment) -> str:
 
 
 def group_hash(experiment: Experiment) -> str:
-    """Return the sha256 of what makes runs replicates of each other: all but name, seeds, device, resources, log."""
+    """Return the sha256 of what makes runs replicates of each other: all but `NOT_IN_GROUP`."""
     return _hash({key: value for key, value in document(experiment).items() if key not in NOT_IN_GROUP})
 
 

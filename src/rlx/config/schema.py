@@ -316,6 +316,34 @@ class EvalEvery(Section):
     scenarios: dict[str, Scenario] | None = None
 
 
+class Plateau(Section):
+    """No gain for so many steps; a run that is above `below`, or without it above where it began, is left alone."""
+
+    steps: Count
+    below: Number | None = None
+
+
+class Budget(Section):
+    """What one seed may use at most."""
+
+    seconds: Positive | None = None
+    cpu_seconds: Positive | None = None
+
+
+class Stop(Section):
+    """Rules that end a seed early, all off by default; NaN and infinity always do."""
+
+    every: Count | None = None
+    plateau: Plateau | None = None
+    budget: Budget | None = None
+    findings: tuple[Text, ...] = ()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is any rule to judge by."""
+        return bool(self.plateau or self.budget or self.findings)
+
+
 class Wandb(Section):
     project: Text = "rlx"
     entity: Text | None = None
@@ -380,6 +408,7 @@ class Experiment(Section):
     checkpoint: CheckpointEvery = CheckpointEvery()
     eval: EvalEvery = EvalEvery()
     log: Log = Log()
+    stop: Stop = Stop()
     resources: Resources = Resources()
 
     def training_seeds(self) -> tuple[int, ...]:

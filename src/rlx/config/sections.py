@@ -23,6 +23,9 @@ SECTIONS: dict[str, type[Section]] = {
     "eval.scenarios": schema.Scenario,
     "log": schema.Log,
     "log.wandb": schema.Wandb,
+    "stop": schema.Stop,
+    "stop.plateau": schema.Plateau,
+    "stop.budget": schema.Budget,
     "resources": schema.Resources,
 }
 REPEATED: dict[KeyPath, type[Section]] = {

@@ -32,13 +32,16 @@ def check(experiment: Experiment, *, root: Path) -> Choice:
     """Make the environment once and choose the backend: refuse what cannot train, return what to launch and why."""
     from rlx.config import devices
     from rlx.config.cross_check import cross_check
+    from rlx.diagnose.stopping import stop_problems
     from rlx.envs.make import inspect
     from rlx.evaluate.scenarios import scenario_problems
     from rlx.train.choose import Choice, choose
 
     found = cross_check(experiment, devices=devices.present())
     choice = choose(experiment, inspect(experiment.env, root=root))
-    problems = (*found, *choice.problems, *scenario_problems(experiment, root=root))
+    problems = (
+        *found, *choice.problems, *scenario_problems(experiment, root=root), *stop_problems(experiment.stop),
+    )  # fmt: skip
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         raise ConfigError("\n  also ".join(error.message for error in errors), hint=errors[0].hint)

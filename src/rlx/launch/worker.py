@@ -115,11 +115,16 @@ def _attempt(run: Run, seeds: Sequence[tuple[LiveSeed, Checkpoint | None]]) -> i
     errors: Mapping[int, Exception]
     try:
         from rlx.config.load import parse
+        from rlx.launch.judge import judge_for
         from rlx.train.session import Session
         from rlx.train.trainer import train
 
         experiment = parse(run.config, source=run.name)
-        sessions += [Session(experiment, live, checkpoint=checkpoint) for live, checkpoint in seeds]
+        judges = [judge_for(experiment, run, live.number) for live, _ in seeds]
+        sessions += [
+            Session(experiment, live, checkpoint=checkpoint, judge=judge)
+            for (live, checkpoint), judge in zip(seeds, judges, strict=True)
+        ]
         errors = train(experiment, sessions)
         for session in sessions:
             session.close()

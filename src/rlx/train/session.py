@@ -26,13 +26,32 @@ if TYPE_CHECKING:
     from rlx.runs.checkpoint import Bundle, Checkpoint
 
 PROGRESS_SECONDS = 0.5
+Judge = Callable[[int], str | None]
+"""Asked at a step whether a rule ends the seed: why, or None."""
 EMPTY: Mapping[str, Any] = {}
+
+
+class StoppedByRule(JobFailed):
+    """A rule of the config's `stop` section ended the seed; `latest` is saved."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"stopped by rule: {reason}",
+            hint="`latest` is saved; change or drop the rule in the config's `stop` section",
+        )
 
 
 class Session:
     """One attempt at training one seed. A trainer calls `after_update` at every boundary and obeys its answer."""
 
-    def __init__(self, experiment: Experiment, live: LiveSeed, *, checkpoint: Checkpoint | None = None) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        live: LiveSeed,
+        *,
+        checkpoint: Checkpoint | None = None,
+        judge: Judge | None = None,
+    ) -> None:
         self.experiment = experiment
         self.live = live
         self.root = live.root
@@ -44,6 +63,7 @@ class Session:
         self._best = _best_so_far(live.folder) if checkpoint else float("-inf")
         self._config = document(experiment)
         self._clock = _Clock(self.step)
+        self._judge = judge
         self._evaluator: Evaluator | None = None
         self._sinks = Sinks(experiment.log, folder=live.folder, name=f"{live.folder.parent.name}/seed_{self.seed}")
         self._next_progress = 0.0
@@ -78,7 +98,8 @@ class Session:
     def is_due(self, step: int) -> bool:
         """Say whether `after_update` has anything to do at this step; cheap enough for every environment step."""
         settings = self.experiment
-        cadences = (settings.log.every, settings.eval.every, settings.checkpoint.save_every)
+        cadences = [settings.log.every, settings.eval.every, settings.checkpoint.save_every]
+        cadences += [settings.stop.every] if self._judge else []
         return step >= self.total or self.stop_requested or any(_crosses(every, self.step, step) for every in cadences)
 
     def after_update(
@@ -98,12 +119,17 @@ class Session:
             is_best = self._evaluate(policy)
         goes_on = not is_last and not self.stop_requested
         is_milestone = _crosses(self.experiment.checkpoint.save_every, before, step)
-        if not goes_on or is_milestone:
+        is_judged = goes_on and self._judge is not None and _crosses(self.experiment.stop.every, before, step)
+        reason = self._judge(step) if self._judge and is_judged else None
+        if not goes_on or is_milestone or reason:
             self._save(snapshot(), is_best=is_best, is_milestone=is_milestone)
         elif is_best:
             checkpoints.write(self.folder, snapshot().without_replay(), name="best", config=self._config)
         if is_last:
             self._report(policy)
+        if reason:
+            self.live.event("stopped", step=step, reason=reason)
+            raise StoppedByRule(reason)
         return goes_on
 
     def interrupt(self, snapshot: Callable[[], Bundle]) -> None:
@@ -195,7 +221,7 @@ def _crosses(every: int | None, before: int, after: int) -> bool:
     return every is not None and after // every > before // every
 
 
-NOT_TRAINING = ("run_name", "seed", "seeds", "device", "resources", "log", "checkpoint", "eval", "schema")
+NOT_TRAINING = ("run_name", "seed", "seeds", "device", "resources", "log", "stop", "checkpoint", "eval", "schema")
 
 
 def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]], config: dict[str, Any]) -> tuple[str, str]:

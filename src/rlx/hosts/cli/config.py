@@ -111,10 +111,13 @@ def _check(args: argparse.Namespace) -> dict[str, Any]:
 def _check_one(reference: str, overrides: list[str], *, with_env: bool) -> tuple[dict[str, Any], int]:
     from rlx.config import devices
     from rlx.config.load import check
+    from rlx.diagnose.stopping import stop_problems
 
     try:
         checked = check(Path(reference), overrides=overrides, devices=devices.present())
         backend: dict[str, str] = {}
+        if checked.experiment is not None:
+            checked = checked.also(tuple(stop_problems(checked.experiment.stop)))
         if with_env and checked.experiment is not None:
             checked, backend = _with_env(checked, checked.experiment, Path(reference))
     except RlxError as error:  # the file itself, or the environment

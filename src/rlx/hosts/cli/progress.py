@@ -6,6 +6,7 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
+from typing import Protocol
 
 from rlx.hosts.cli.output import has_colour
 from rlx.hosts.cli.words import figure
@@ -29,6 +30,10 @@ class Progress:
         self.has_begun = False
         self.run = Run(path)
         self._planned = self.run.planned_steps
+
+    @property
+    def is_over(self) -> bool:
+        return self.run.status != RUNNING
 
     def read(self) -> list[str]:
         """Look at the run anew and return a line a seed."""
@@ -78,18 +83,42 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
+class Display(Protocol):
+    """What is shown again and again."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything moves yet; until then it is looked at closely."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to come."""
+        ...
+
+    def read(self) -> list[str]:
+        """Look anew and return the lines to show."""
+        ...
+
+
 def follow(run: Run, *, timeout_seconds: float | None = None) -> Run:
     """Show a run's progress on stderr until it ends or the time is up, and return it as it is then."""
     progress = Progress(run.path)
+    show(progress, timeout_seconds=timeout_seconds)
+    return progress.run
+
+
+def show(display: Display, *, timeout_seconds: float | None = None) -> None:
+    """Show something on stderr until it is over or the time is up."""
     deadline = time.monotonic() + timeout_seconds if timeout_seconds is not None else float("inf")
-    show = _Screen() if has_colour(sys.stderr) else _Lines()
-    while True:
-        lines = progress.read()
-        is_over = progress.run.status != RUNNING or time.monotonic() >= deadline
-        show.draw(lines, is_last=is_over)
-        if is_over:
-            return progress.run
-        time.sleep(REFRESH_SECONDS if progress.has_begun else FIRST_SECONDS)
+    screen = _Screen() if has_colour(sys.stderr) else _Lines()
+    is_last = False
+    while not is_last:
+        lines = display.read()
+        is_last = display.is_over or time.monotonic() >= deadline
+        screen.draw(lines, is_last=is_last)
+        if not is_last:
+            time.sleep(REFRESH_SECONDS if display.has_begun else FIRST_SECONDS)
 
 
 class _Screen:
@@ -100,7 +129,7 @@ class _Screen:
 
     def draw(self, lines: list[str], *, is_last: bool) -> None:
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        sys.stderr.write(up + "".join(f"\x1b[2K{line}\n" for line in lines))
+        sys.stderr.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
         sys.stderr.flush()
         self._drawn = len(lines)
 
