@@ -15,9 +15,9 @@ def test_every_key_algorithm_and_catalog_config_is_on_the_page() -> None:
     assert all(f"| `catalog:{name}` |" in text for name in catalog.names())
 
 
-def test_only_the_environment_is_required() -> None:
+def test_only_the_environment_and_what_a_part_makes_no_sense_without_are_required() -> None:
     required = [line.split("|")[1].strip() for line in page().splitlines() if "| required |" in line]
-    assert required == ["`env`", "`env.id`", "`env.wrappers.name`"]
+    assert required == ["`env`", "`env.id`", "`env.wrappers.name`", "`stop.plateau.steps`"]
 
 
 def test_every_row_of_a_table_has_the_same_width() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlx import files
 from rlx.config.load import parse
 from rlx.config.schema import Experiment
 from rlx.errors import JobFailed
@@ -15,7 +16,7 @@ from rlx.runs import checkpoint
 from rlx.runs.checkpoint import Bundle
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run, Seed
-from rlx.train.session import Session, resume_label
+from rlx.train.session import Session, StoppedByRule, resume_label
 from tests.evaluate.linear import GOOD, POOR, LinearPolicy
 
 
@@ -119,6 +120,23 @@ def test_a_stop_request_saves_latest_with_its_replay_buffer_and_ends(live: LiveS
     assert checkpoint.read(session.folder / "latest").step == 10
     assert checkpoint.read(session.folder / "latest").replay
     assert not session.is_complete
+
+
+def test_a_judge_is_asked_now_and_then_and_ends_the_seed_with_latest_saved(live: LiveSeed) -> None:
+    asked: list[int] = []
+
+    def judge(step: int) -> str | None:
+        asked.append(step)
+        return "budget: 60 of 60 seconds are used" if step >= 60 else None
+
+    session = Session(experiment(stop={"every": 30}), live, judge=judge)
+    with pytest.raises(StoppedByRule, match="stopped by rule: budget"):
+        drive(session, range(10, 200, 10))
+    session.close()
+    assert asked == [30, 60]
+    assert checkpoint.read(session.folder / "latest").step == 60
+    *_, last = files.read_rows(live.folder / "events.jsonl")
+    assert (last["event"], last["step"], last["reason"]) == ("stopped", 60, "budget: 60 of 60 seconds are used")
 
 
 def test_an_interrupt_saves_the_boundary_it_is_given(live: LiveSeed) -> None:

@@ -13,13 +13,14 @@ from rlx import files
 from rlx.diagnose.case import Case, Score, SeedCase
 from rlx.runs.metrics import Series
 from rlx.runs.run import Run, Seed
+from rlx.runs.status import STOPPED_BY_RULE
 
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError)
 """What half an rsync, a torn disk or somebody else's file makes of reading."""
 
 
-def read(run: Run) -> Case:
-    """Read all that a diagnosis needs; what cannot be read stands in `missing`."""
+def read(run: Run, *, only: int | None = None) -> Case:
+    """Read all that a diagnosis needs, of `only` one seed if asked; what cannot be read stands in `missing`."""
     missing: list[str] = []
     config, metadata = _config(run, missing), _metadata(run, missing)
     documents = list(_evaluations(run.path / "eval", missing))
@@ -33,7 +34,7 @@ def read(run: Run) -> Case:
         algorithm=str(name),
         config=config,
         planned_steps=planned if isinstance(planned, int) else 0,
-        seeds=tuple(_seed(seed, documents) for seed in run.seeds),
+        seeds=tuple(_seed(seed, documents) for seed in run.seeds if only in (None, seed.number)),
         random=next((one for one in random if one), None),
         reachable=reachable,
         reachable_steps=steps,
@@ -107,7 +108,8 @@ def _seed(seed: Seed, documents: list[dict[str, Any]]) -> SeedCase:
 
 def _state(seed: Seed, missing: list[str]) -> tuple[str, str]:
     try:
-        return seed.status.state, seed.status.reason
+        is_ruled = seed.status.reason.startswith(STOPPED_BY_RULE)  # which is no error of its program
+        return "stopped" if is_ruled else seed.status.state, seed.status.reason
     except UNREADABLE:
         missing.append("its status cannot be read")
         return "unknown", ""

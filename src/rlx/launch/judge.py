@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rlx.config.schema import Experiment
 from rlx.runs.run import Run
 from rlx.train.session import Judge
@@ -20,8 +18,6 @@ def judge_for(experiment: Experiment, run: Run, number: int) -> Judge | None:
         from rlx.runs.summary import costs
 
         now = Run(run.path)
-        case = read(now)
-        own = tuple(seed for seed in case.seeds if seed.seed == number)
-        return reason_to_stop(experiment.stop, replace(case, seeds=own), costs(now)[number])
+        return reason_to_stop(experiment.stop, read(now, only=number), costs(now)[number])
 
     return judge

@@ -12,6 +12,8 @@ FAILED, INTERRUPTED, LOST = "failed", "interrupted", "lost"
 STATES = (PREPARED, RUNNING, COMPLETED, FAILED, INTERRUPTED, LOST)
 ENDED = (COMPLETED, FAILED, INTERRUPTED, LOST)
 HEARTBEAT_STOPPED = "heartbeat stopped"
+STOPPED_BY_RULE = "stopped by rule: "
+"""How the reason of a seed begins that failed a rule of its config's `stop` section."""
 HEARTBEAT_SECONDS = 5.0
 STALE_SECONDS = 60.0
 

@@ -16,6 +16,7 @@ from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
 from rlx.runs.live import LiveSeed
 from rlx.runs.provenance import versions
+from rlx.runs.status import STOPPED_BY_RULE
 from rlx.train.sinks import Sinks
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class StoppedByRule(JobFailed):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"stopped by rule: {reason}",
+            STOPPED_BY_RULE + reason,
             hint="`latest` is saved; change or drop the rule in the config's `stop` section",
         )
 

@@ -14,7 +14,7 @@ from rlx.errors import ConfigError
 from rlx.runs.checkpoint import Checkpoint
 from rlx.testing import Rehearsal, digest
 from rlx.train.backends.fast import FastTrainer
-from rlx.train.session import Session
+from rlx.train.session import Session, StoppedByRule
 from tests.envs.swarm import Swarm
 
 ROOT = Path(__file__).parents[3]
@@ -67,6 +67,28 @@ def test_seeds_that_were_stopped_together_go_on_exactly_with_others_or_alone(tmp
     assert not FastTrainer().train_together(cast("list[Session]", pair))
     for session in pair:
         assert weights(session.saved) == weights(whole[session.seed].saved)
+
+
+class Ruled(Rehearsal):
+    """A session that a rule ends, with what it has saved."""
+
+    def after_update(self, step: int, metrics: Any, **arguments: Any) -> bool:
+        goes_on = super().after_update(step, metrics, **arguments)
+        if step >= 200:
+            raise StoppedByRule("plateau")
+        return goes_on
+
+
+def test_a_seed_that_a_rule_ends_leaves_the_others_alone(tmp_path: Path) -> None:
+    sessions = [
+        kind(swarm(), tmp_path / str(seed), root=ROOT, seed=seed)
+        for kind, seed in zip((Rehearsal, Ruled), SEEDS[:2], strict=True)
+    ]
+    errors = FastTrainer().train_together(cast("list[Session]", sessions))
+    assert {seed: type(error) for seed, error in errors.items()} == {SEEDS[1]: StoppedByRule}
+    alone = Rehearsal(swarm(), tmp_path / "alone", root=ROOT, seed=SEEDS[0])
+    FastTrainer().train(cast("Session", alone))
+    assert weights(sessions[0].saved) == weights(alone.saved)
 
 
 class Fragile(Swarm):
