@@ -29,11 +29,14 @@ def test_a_farmed_coin_is_flagged_with_its_moment(corridors: Project) -> None:
     assert coin["dominates"]
     assert coin["share"] > 0.8
     assert coin["correlation"] < 0
+    assert set(coin["farmed_from"]) == {0, 1}
+    assert document["hacking_risk"] == "high"
 
 
 def test_a_clean_environment_gives_no_finding(corridors: Project) -> None:
     document, _ = reflect(corridors.run("corridor_001"))
     assert document["findings"] == []
+    assert document["hacking_risk"] == "none"
     assert document["task"]["end"] > 0.9
     assert [term["name"] for term in document["terms"]] == ["goal", "progress", "time"]
     assert all(len(term["series"]) == 10 for term in document["terms"])

@@ -122,3 +122,17 @@ def test_an_environment_that_raises_is_named_with_its_words() -> None:
         Evaluator(protocol(f"{__name__}:Broken")) as evaluator,
     ):
         evaluator.evaluate(Steady())
+
+
+@pytest.mark.parametrize("policy", [Steady(), Reckless()])
+def test_the_course_of_every_world_is_kept_if_asked(policy: Any) -> None:
+    with Evaluator(protocol(kwargs={"horizon": 30}), keeps_trajectories=True) as evaluator:
+        evaluation = evaluator.evaluate(policy)
+    assert [one.seed for one in evaluation.trajectories] == [one.seed for one in evaluation.episodes]
+    for one, episode in zip(evaluation.trajectories, evaluation.episodes, strict=True):
+        assert (len(one), one.terminated, one.success) == (episode.length, episode.terminated, episode.success)
+        assert one.rewards.sum() == pytest.approx(episode.episode_return)
+        assert {name: values.sum() for name, values in one.terms.items()} == pytest.approx(dict(episode.terms))
+        seen = one.observations[""]
+        assert np.abs(np.diff(seen[:, 0])).max() < 1.0  # no jump to the next episode's first observation
+        np.testing.assert_array_equal(policy.predict(seen[:-1]), one.actions[""])

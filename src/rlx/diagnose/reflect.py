@@ -11,8 +11,8 @@ import numpy as np
 from rlx.diagnose import history
 from rlx.diagnose.divergence import POINTS, Array, end_level, finite_mean, known_part
 from rlx.diagnose.history import RewardHistory
-from rlx.diagnose.term_findings import findings
-from rlx.diagnose.terms import DOMINATION, SeedTerms, is_flat, is_saturated, mean_shares, task_correlation
+from rlx.diagnose.term_findings import findings, hacking
+from rlx.diagnose.terms import DOMINATION, SeedTerms, hack, is_flat, is_saturated, mean_shares, task_correlation
 from rlx.errors import NotFound
 from rlx.runs import store
 from rlx.runs.run import Run
@@ -50,10 +50,18 @@ def describe(found: RewardHistory) -> dict[str, Any]:
         "source": found.source,
         "steps": [round(last * (index + 1) / POINTS) for index in range(POINTS)],
         "task": _task(found),
+        "hacking_risk": hacking_risk(found),
         "terms": [_term(found, name) for name in _names(found)],
         "findings": [one.document() for one in findings(found.seeds, found.metric)],
         "notes": list(found.notes),
     }
+
+
+def hacking_risk(found: RewardHistory) -> str:
+    """Say how likely the reward is being hacked: `unknown` without a task metric, `none`, or the finding's severity."""
+    if not found.metric:
+        return "unknown"
+    return next((one.severity for one in hacking(found.seeds, found.metric)), "none")
 
 
 def _names(found: RewardHistory) -> list[str]:
@@ -85,8 +93,15 @@ def _term(found: RewardHistory, name: str) -> dict[str, Any]:
         "correlation": float(np.median(agreements)) if agreements else None,
         "is_flat": is_flat(per_episode, per_step),
         "is_saturated": is_saturated(per_step),
+        "farmed_from": _farmed_from(found, name),
         "dominates": len(_names(found)) > 1 and share > DOMINATION,
     }
+
+
+def _farmed_from(found: RewardHistory, name: str) -> dict[int, int]:
+    """Return the seeds that farm a term, and from which step on."""
+    hacks = {one.seed: hack(one, found.metric) for one in found.seeds}
+    return {seed: one.divergence.step for seed, one in hacks.items() if one is not None and one.term == name}
 
 
 def _curve(one: SeedTerms, of: Any, name: str) -> Array | None:

@@ -40,7 +40,8 @@ def play(
             actions = policy.predict(observations, deterministic=protocol.deterministic)
             observations, rewards, terminated, truncated, infos = worlds.step(actions)
             if trails is not None:
-                _follow(trails, worlds, actions, (observations, rewards, infos), count.playing)
+                ended = np.logical_or(terminated, truncated)
+                _follow(trails, worlds, (actions, rewards, observations, infos), count.playing, ended)
             finished = count.add(rewards, terminated, truncated, infos)
             if finished.any():
                 tell(int(finished.sum()))
@@ -57,15 +58,14 @@ def _rows(worlds: AnyVector, observations: Any) -> Iterator[Any]:
     return iterate(worlds.observation_space, observations)
 
 
-def _follow(trails: Sequence[Trail], worlds: AnyVector, actions: Any, step: tuple[Any, Any, Any], playing: Any) -> None:
+def _follow(trails: Sequence[Trail], worlds: AnyVector, step: tuple[Any, ...], playing: Any, ended: Any) -> None:
     """Write a step of every world that still plays into its trail; where it ended, with its own last observation."""
-    observations, rewards, infos = step
+    actions, rewards, observations, infos = step
     last, told = infos.get("final_obs"), infos.get("final_info")
     shown, taken = list(_rows(worlds, observations)), list(iterate(worlds.action_space, actions))
     for index in np.flatnonzero(playing).tolist():
-        has_ended = last is not None and last[index] is not None
-        seen = last[index] if has_ended else shown[index]
-        info = _info(told if has_ended and told is not None else infos, index)
+        seen = last[index] if ended[index] and last is not None else shown[index]
+        info = _info(told if ended[index] and told is not None else infos, index)
         trails[index].add(taken[index], float(rewards[index]), seen, info)
 
 

@@ -51,7 +51,7 @@ def render(data: dict[str, Any]) -> str:
         f"run: {data['run']}, {plural(len(data['seeds']), 'seed')}, {data['steps'][-1]:,} steps{still}",
         f"terms: from {data['source']}",
     ]
-    lines += [_task_line(data["task"]), "", _term_table(data["terms"])]
+    lines += [_task_line(data["task"]), f"hacking risk: {data['hacking_risk']}", "", _term_table(data["terms"])]
     lines += [f"note: {note}" for note in data["notes"]]
     lines += ["", *lines_of(data["findings"]), *_against_lines(data.get("against"))]
     lines += ["", f"kept: {data['file']}" if data["file"] else "not kept: the run's folder cannot be written to"]
