@@ -16,6 +16,7 @@ from rlx.runs.metrics import Series
 RETURN = "rollout/return_mean"
 EVALUATIONS = "evaluations"
 NOTHING = Series(np.empty(0), np.empty(0))
+BEGUN = 0.3  # of the planned steps: what is not learned before that may come
 ABOVE_FLOOR = 0.1  # of the range from floor to best
 FAILED, RUNNING = "failed", "running"
 NOT_FINITE = ("is nan", "is inf", "is -inf", "not finite", "non-finite")
@@ -127,6 +128,10 @@ class Case:
             return 1.0
         return min(1.0, seed.step / self.planned_steps)
 
+    def is_begun(self, seed: SeedCase) -> bool:
+        """Say whether a seed is far enough for its returns to be held against it."""
+        return self.done(seed) >= BEGUN
+
     def is_above_floor(self, seed: SeedCase) -> bool:
         """Say whether the curve ends surely above what no training scores."""
         found, floor = self.shapes[seed.seed], self.floor(seed)
@@ -145,6 +150,10 @@ class Case:
     def is_harmed(self, seed: SeedCase) -> bool:
         """Say whether a seed's returns show that something is wrong, whatever it is."""
         answer = self.shapes[seed.seed].answer
-        if seed.state == FAILED or answer in ("declining", "collapsed", "unstable", "plateau"):
+        if seed.state == FAILED:
+            return True
+        if not self.is_begun(seed):
+            return False
+        if answer in ("declining", "collapsed", "unstable", "plateau"):
             return True
         return self.is_short(seed) or (answer == "flat" and not self.is_above_floor(seed))

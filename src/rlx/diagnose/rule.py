@@ -83,7 +83,11 @@ class Limit:
     def see(self, seed: SeedCase, case: Case) -> Evidence | None:
         """Return the evidence where a seed crosses the limit: and is harmed, or crosses the strong one."""
         found = self.measure(seed, case)
-        if found is None or not self.is_crossed(found, self.value):
+        return None if found is None else self.judge(found, seed, case)
+
+    def judge(self, found: float, seed: SeedCase, case: Case) -> Evidence | None:
+        """Return the evidence where a figure of a seed crosses the limit: and it is harmed, or the strong one."""
+        if not self.is_crossed(found, self.value):
             return None
         is_strong = self.strong is not None and self.is_crossed(found, self.strong)
         return evidence(self, seed, found) if is_strong or case.is_harmed(seed) else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed, evidence
+from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed
 
 EXPLAINED = Limit("train/explained_variance", below=0.05, part=LATE)
 ERROR = Limit("train/critic_loss", above=1.0, part=LATE, over="|Q|, of the root")
@@ -18,8 +18,7 @@ def see(seed: SeedCase, case: Case) -> list[Evidence]:
     loss, values = ERROR.measure(seed, case), seed.values("train/q_mean")
     size = float(np.median(np.abs(values))) if values.size else 0.0
     error = loss**0.5 / size if loss is not None and loss >= 0 and size else 0.0
-    is_large = ERROR.is_crossed(error, ERROR.value) and case.is_harmed(seed)
-    return [one for one in (explained, evidence(ERROR, seed, error) if is_large else None) if one]
+    return [one for one in (explained, ERROR.judge(error, seed, case)) if one]
 
 
 RULE = Rule(

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from rlx.diagnose.case import Case, SeedCase
-from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Change, Limit, Rule, by_seed, evidence
+from rlx.diagnose.rule import Change, Limit, Rule, any_of
 
-SHARE = Limit("time/env_share", above=0.8)
-
-
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return the share of the time that stepping takes, whatever the returns."""
-    share = SHARE.measure(seed, case)
-    return evidence(SHARE, seed, share) if share is not None and SHARE.is_crossed(share, SHARE.value) else None
+SHARE = Limit("time/env_share", above=0.8, strong=0.8)
 
 
 RULE = Rule(
@@ -20,7 +12,7 @@ RULE = Rule(
     kind="cost",
     severity="low",
     says="most of the time goes into the environment",
-    look=by_seed(see),
+    look=any_of(SHARE),
     limits=(SHARE,),
     needs=("time/env_share",),
     source="at 80 % a learner that costs nothing saves a fifth",

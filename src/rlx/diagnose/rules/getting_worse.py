@@ -10,7 +10,7 @@ from rlx.diagnose.rule import Change, Rule, by_seed
 def see(seed: SeedCase, case: Case) -> Evidence | None:
     """Return where the curve began, and where it ends."""
     found = case.shapes[seed.seed]
-    if found.answer != "declining":
+    if found.answer != "declining" or not case.is_begun(seed):
         return None
     high, share = max(found.start, found.peak), max(found.loss, -found.gain)
     return Evidence(

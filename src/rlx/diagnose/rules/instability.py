@@ -11,7 +11,7 @@ from rlx.diagnose.rule import Change, Rule, by_seed
 def see(seed: SeedCase, case: Case) -> Evidence | None:
     """Return how often the curve swings by a large part of its height."""
     found = case.shapes[seed.seed]
-    if found.answer != "unstable":
+    if found.answer != "unstable" or not case.is_begun(seed):
         return None
     return Evidence("swings by 0.4 of what was learned, and back", found.swings, SWINGS, (found.changed, seed.step))
 

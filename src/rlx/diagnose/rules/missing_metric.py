@@ -6,13 +6,12 @@ from rlx.diagnose.case import RETURN, RUNNING, Case, SeedCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Rule, by_seed
 
-STARTED = 0.3  # of the planned steps: before that a long first episode is no sign
 STALE = 0.5  # of the run without a new value
 
 
 def see(seed: SeedCase, case: Case) -> Evidence | None:
     """Return what is missing: every return, or those of the second half."""
-    if case.done(seed) < STARTED or seed.state in ("prepared", "unknown") or not seed.step:
+    if not case.is_begun(seed) or seed.state in ("prepared", "unknown") or not seed.step:
         return None
     curve = seed.curve if len(seed.curve) else seed.series.get(RETURN, seed.curve)
     if not len(curve):

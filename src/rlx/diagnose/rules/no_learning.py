@@ -6,13 +6,11 @@ from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Change, Rule, by_seed
 
-STARTED = 0.3  # of the planned steps
-
 
 def see(seed: SeedCase, case: Case) -> Evidence | None:
     """Return the level of a flat curve that does not stand above what no training scores."""
     found = case.shapes[seed.seed]
-    if found.answer != "flat" or case.done(seed) < STARTED or case.is_above_floor(seed):
+    if found.answer != "flat" or not case.is_begun(seed) or case.is_above_floor(seed):
         return None
     floor = case.floor(seed)
     beside = "" if floor is None else f", {floor:.4g} without training"

@@ -11,13 +11,12 @@ from rlx.diagnose.rule import Limit, Rule, by_seed
 
 NONZERO = Limit("reward/nonzero_share", below=1e-3)
 SAME = 1e-9  # of the returns' size: equal but for rounding
-STARTED = 0.2
 
 
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
     """Return the one return there is; or the share of steps with a reward, where hardly any has one."""
     values = seed.curve.values[np.isfinite(seed.curve.values)]
-    if len(values) < FEWEST_POINTS or case.done(seed) < STARTED:
+    if len(values) < FEWEST_POINTS or not case.is_begun(seed):
         return []
     steps = (int(seed.curve.steps[0]), int(seed.curve.steps[-1]))
     spread = seed.values("rollout/return_std")

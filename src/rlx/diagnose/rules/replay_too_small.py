@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import OFF_POLICY, Change, Limit, Rule, by_seed, evidence
+from rlx.diagnose.rule import OFF_POLICY, Change, Limit, Rule, by_seed
 
 BATCHES = Limit("replay/capacity", below=20.0, strong=8.0, statistic="last", per="config:algo.batch_size")
 KEPT = Limit("replay/capacity", below=0.05, statistic="last", over="steps trained")
@@ -13,8 +13,7 @@ KEPT = Limit("replay/capacity", below=0.05, statistic="last", over="steps traine
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
     """Return how many batches, or which share of the steps, the buffer holds."""
     batches, capacity = BATCHES.see(seed, case), KEPT.measure(seed, case)
-    share = capacity / seed.step if capacity and seed.step else 1.0
-    kept = evidence(KEPT, seed, share) if KEPT.is_crossed(share, KEPT.value) and case.is_harmed(seed) else None
+    kept = KEPT.judge(capacity / seed.step, seed, case) if capacity and seed.step else None
     return [one for one in (batches, kept) if one]
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Change, Limit, Rule, by_seed, evidence
+from rlx.diagnose.rule import Change, Limit, Rule, by_seed
 
-SEEN = Limit("rollout/length_mean", above=33.0, over="steps the discount sees: 1 / (1 − γ)")
+SEEN = Limit("rollout/length_mean", above=33.0, strong=60.0, over="steps the discount sees: 1 / (1 − γ)")
 
 
 def see(seed: SeedCase, case: Case) -> Evidence | None:
     """Return how many times longer than the discount sees an episode lasts."""
     gamma, length = case.setting("algo.gamma"), SEEN.measure(seed, case)
-    if not isinstance(gamma, (int, float)) or gamma >= 1 or not length or not case.is_harmed(seed):
+    if not isinstance(gamma, (int, float)) or gamma >= 1 or not length:
         return None
-    times = length * (1 - gamma)
-    return evidence(SEEN, seed, times) if SEEN.is_crossed(times, SEEN.value) else None
+    return SEEN.judge(length * (1 - gamma), seed, case)
 
 
 RULE = Rule(

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import LATE, Limit, Rule, by_seed, evidence
+from rlx.diagnose.rule import Limit, Rule, by_seed
 
-SLOWER = Limit("time/steps_per_second", below=0.25, part=LATE, over="early rate")
-FEWEST = 12
+SLOWER = Limit("time/steps_per_second", below=0.25, strong=0.25, part=(0.8, 1.0), over="rate before the middle")
+BEFORE = Limit("time/steps_per_second", part=(0.25, 0.5))
+"""Not from the start: there an off-policy algorithm only fills its buffer."""
+FEWEST = 20
 
 
 def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return the late rate beside the early one."""
-    rates = seed.values("time/steps_per_second")
-    late = SLOWER.measure(seed, case)
-    early = float(np.median(rates[1 : len(rates) // 3])) if len(rates) >= FEWEST else 0.0
-    if late is None or not early > 0:
+    """Return the last rate beside the one before the middle."""
+    late, early = SLOWER.measure(seed, case), BEFORE.measure(seed, case)
+    if late is None or not early or len(seed.values(SLOWER.metric)) < FEWEST:
         return None
-    share = late / early
-    return evidence(SLOWER, seed, share) if SLOWER.is_crossed(share, SLOWER.value) else None
+    return SLOWER.judge(late / early, seed, case)
 
 
 RULE = Rule(

@@ -6,7 +6,7 @@ import numpy as np
 
 from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed, evidence
+from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed
 
 BEYOND = Limit("train/q_mean", above=1.2, strong=1.2, part=LATE, over="the largest return: max |r| / (1 − γ)")
 OVER_TARGET = Limit("train/value_abs", above=3.0, strong=10.0, part=LATE, per="train/target_abs")
@@ -19,9 +19,8 @@ def see(seed: SeedCase, case: Case) -> list[Evidence]:
     values = BEYOND.measure(seed, case)
     if values is not None and isinstance(gamma, (int, float)) and gamma < 1 and rewards.size and np.max(rewards) > 0:
         share = abs(values) * (1 - gamma) / float(np.nanmax(rewards))
-        found += [evidence(BEYOND, seed, share)] if BEYOND.is_crossed(share, BEYOND.value) else []
-    over = OVER_TARGET.see(seed, case)
-    return [*found, over] if over else found
+        found.append(BEYOND.judge(share, seed, case))
+    return [one for one in (*found, OVER_TARGET.see(seed, case)) if one]
 
 
 RULE = Rule(
