@@ -55,3 +55,9 @@ def test_failures_that_earn_more_are_found() -> None:
     losers = [played(np.ones(50 + n), success=False) for n in range(4)]
     assert rules(*winners, *losers) == ["reward_ranks_failures"]
     assert rules(*winners, *losers[:2]) == []
+
+
+def test_a_price_for_how_an_episode_ends_is_no_spike() -> None:
+    fall = np.full(400, 0.05)
+    fall[-1] = -100.0
+    assert rules(played(fall), played(np.full(300, 0.05))) == []

@@ -38,7 +38,13 @@ def review_steps(episodes: Sequence[Played], *, who: str) -> list[Finding]:
         evidence = (Evidence("steps without a finite reward", float(bad), limit=0.0),)
         claim = f"the reward is NaN or infinite in {bad:,} of {len(rewards):,} steps of {who}"
         return [Finding("reward_not_finite", "high", claim, evidence, ("guard divisions, logs and exponentials",))]
-    return [*_ranking(episodes, who), *_sparse(episodes, who), *_scale(rewards, who), *_terms(episodes, who)]
+    return [
+        *_ranking(episodes, who),
+        *_sparse(episodes, who),
+        *_scale(rewards, who),
+        *_spikes(episodes),
+        *_terms(episodes, who),
+    ]
 
 
 def _ranking(episodes: Sequence[Played], who: str) -> Iterator[Finding]:
@@ -63,13 +69,20 @@ def _scale(rewards: Array, who: str) -> Iterator[Finding]:
     sizes = np.abs(rewards[rewards != 0])
     if not len(sizes):
         return
-    mean, largest, typical = float(sizes.mean()), float(sizes.max()), float(np.median(sizes))
+    mean = float(sizes.mean())
     if not SMALL <= mean <= LARGE:
         limit = LARGE if mean > LARGE else SMALL
         claim = f"a step that pays, pays {who} {figure(mean)} on average: learning rates are made for about 1"
         evidence = (Evidence("mean size of a paid step", mean, limit=limit),)
         changes = ({"env.normalize.reward": True},)
         yield Finding("reward_scale", "low", claim, evidence, (f"multiply it by {1 / mean:.1g}",), changes)
+
+
+def _spikes(episodes: Sequence[Played]) -> Iterator[Finding]:
+    """Find a step that outweighs all others; an episode's last one may: it pays for how it ended."""
+    inner = np.abs(np.concatenate([one.rewards[:-1] for one in episodes]))
+    paid = inner[inner > 0]
+    largest, typical = (float(paid.max()), float(np.median(paid))) if len(paid) else (0.0, 0.0)
     if largest > SPIKE * typical:
         claim = f"its largest step ({figure(largest)}) is {figure(largest / typical)} times the typical one"
         evidence = (Evidence("largest step in typical ones", largest / typical, limit=SPIKE),)
