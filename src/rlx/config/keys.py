@@ -101,7 +101,7 @@ MEANINGS: dict[str, str] = {
     "stop.budget": "end a seed that has used this up, all its attempts together",
     "stop.budget.seconds": "wall time in seconds",
     "stop.budget.cpu_seconds": "CPU time in seconds",
-    "stop.findings": "end a seed in which one of these rules of `rlx diagnose` finds something, after its first tenth",
+    "stop.findings": "end a seed in which one of these rules of `rlx diagnose` finds something, after its first fifth",
     "resources": "what one seed needs; seeds run side by side within what the machine has",
     "resources.cores": "CPU cores",
     "resources.gpus": "GPUs; 0.5 lets two seeds share one",

@@ -8,7 +8,7 @@ from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.diagnose import diagnose
 from rlx.diagnose.finding import Finding
 
-EARLIEST = 0.1  # of the planned steps: a seed that trains has shown too little before
+EARLIEST = 0.2  # of the planned steps: a seed that trains has shown too little before
 
 
 def alarms(case: Case) -> tuple[Finding, ...]:
