@@ -18,18 +18,30 @@ RESAMPLES = 20_000
 
 
 @dataclass(frozen=True)
+class Look:
+    """How many seeds a side are looked at, from which place on, and at which level."""
+
+    seeds: int
+    level: float
+    first: int = 0
+
+    @property
+    def places(self) -> range:
+        return range(self.first, self.first + self.seeds)
+
+
+@dataclass(frozen=True)
 class Gate:
-    """Seeds a side at each look, the level of each, the mean's margin as a share of SB3's spread, and the tail."""
+    """Its looks, the mean's margin as a share of SB3's spread, and whether the tail counts."""
 
     name: str
-    looks: tuple[int, ...]
-    level: float
+    looks: tuple[Look, ...]
     margin_sd: float
     has_tail: bool
 
 
-MEAN = Gate("mean", looks=(30, 60), level=0.0294, margin_sd=0.75, has_tail=False)
-STRICT = Gate("strict", looks=(100,), level=0.05, margin_sd=0.5, has_tail=True)
+MEAN = Gate("mean", looks=(Look(30, 0.0294), Look(60, 0.0294)), margin_sd=0.75, has_tail=False)
+STRICT = Gate("strict", looks=(Look(100, 0.05), Look(200, 0.01, first=100)), margin_sd=0.5, has_tail=True)
 
 
 @dataclass(frozen=True)
@@ -50,13 +62,13 @@ class Judgement:
     passed: bool
 
 
-def judge(baseline: Sequence[float], candidate: Sequence[float], *, gate: Gate) -> Judgement:
+def judge(baseline: Sequence[float], candidate: Sequence[float], *, gate: Gate, level: float) -> Judgement:
     """Judge one look of a gate."""
     sb3, fast = np.array(baseline), np.array(candidate)
     sd = float(sb3.std(ddof=1))
     margin = max(gate.margin_sd * sd, SMALLEST_MARGIN * abs(float(sb3.mean())))
-    bound = permutation_interval(sb3, fast, below=gate.level, above=gate.level).low
-    below, below_bound = share_below(sb3, fast, level=gate.level)
+    bound = permutation_interval(sb3, fast, below=level, above=level).low
+    below, below_bound = share_below(sb3, fast, level=level)
     return Judgement(
         seeds=len(sb3),
         sb3_mean=float(sb3.mean()),

@@ -12,8 +12,8 @@ from gymnasium import Space
 from rlx.config.schema import Experiment
 
 PASSED: dict[str, tuple[str, ...]] = {
-    "Discrete": ("CartPole-v1", "Acrobot-v1"),
-    "Box": ("MountainCarContinuous-v0",),
+    "Discrete": ("CartPole-v1", "Acrobot-v1", "LunarLander-v3"),
+    "Box": ("Pendulum-v1", "MountainCarContinuous-v0"),
 }
 
 
