@@ -59,7 +59,7 @@ HEALTHY: dict[str, Floats] = {
 HEALTHY_DQN: dict[str, Floats] = {
     **{name: values for name, values in HEALTHY.items() if name.split("/")[0] != "train"},
     "train/exploration_rate": np.maximum(0.05, np.linspace(1, -4, ROWS)), "train/loss": wobble(0.5),
-    "train/q_mean": np.linspace(0, 60, ROWS), "train/learning_rate": np.full(ROWS, 1e-3),
+    "train/q_mean": np.linspace(0, 60, ROWS), "train/learning_rate": np.full(ROWS, 1e-3), "train/updates": STEPS / 4,
     "replay/capacity": np.full(ROWS, 50_000.0), "replay/size": STEPS.clip(max=50_000),
 }  # fmt: skip
 HEALTHY_SAC: dict[str, Floats] = {
@@ -144,6 +144,7 @@ FIRES: dict[str, Case] = {
     "exploration_never_annealed": case(ill(of=HEALTHY_DQN, train__exploration_rate=np.full(ROWS, 0.9)), config=dqn()),
     "replay_too_small": case(ill(of=HEALTHY_DQN, replay__capacity=np.full(ROWS, 200.0)), config=dqn()),
     "learning_starts_late": case(ill(of=HEALTHY_DQN), config=dqn(learning_starts=40_000)),
+    "few_updates": case(ill(of=HEALTHY_DQN, train__updates=np.arange(ROWS) * 2.0), config=dqn()),
     "stale_target": case(ill(of=HEALTHY_DQN), config=dqn(target_update_every=30_000)),
     "short_sighted": case(ill(), config={**CONFIG, "algo": {**CONFIG["algo"], "gamma": 0.5}}),
     "failure_as_truncation": case(ill(rollout__truncated_share=np.ones(ROWS))),

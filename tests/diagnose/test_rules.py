@@ -161,3 +161,20 @@ def test_a_schedule_is_scaled_at_both_ends() -> None:
 def test_a_time_limit_that_every_episode_meets_is_no_failure() -> None:
     pendulum = {**HEALTHY, "rollout/truncated_share": np.ones(60), "rollout/length_mean": np.full(60, 200.0)}
     assert diagnose(case(pendulum)).findings == ()
+
+
+def test_a_clip_to_nothing_is_not_a_matter_of_rewards() -> None:
+    config = {**FIRES["reward_scale"].config, "algo": {**FIRES["reward_scale"].config["algo"], "max_grad_norm": 1e-9}}
+    assert load("reward_scale").find(replace(FIRES["reward_scale"], config=config)) is None
+
+
+def test_a_target_that_moves_by_a_millionth_is_stale() -> None:
+    some = FIRES["few_updates"]
+    config = {**some.config, "algo": {**some.config["algo"], "tau": 1e-6}}
+    assert load("stale_target").find(replace(some, config=config)) is not None
+    assert load("stale_target").find(some) is None
+
+
+def test_a_rollout_that_slows_down_once_learning_begins_is_sound() -> None:
+    rates = np.where(np.arange(60) < 5, 20_000.0, 300.0)
+    assert load("throughput_collapse").find(case({**HEALTHY, "time/steps_per_second": rates})) is None

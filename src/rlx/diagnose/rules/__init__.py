@@ -27,6 +27,7 @@ NAMES = (
     "exploration_never_annealed",
     "replay_too_small",
     "learning_starts_late",
+    "few_updates",
     "stale_target",
     "short_sighted",
     "failure_as_truncation",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rlx.diagnose.rule import Limit, Rule, any_of
 
-CONSTANT = Limit("obs/constant_share", above=0.5, strong=0.9)
+CONSTANT = Limit("obs/constant_share", above=0.2, strong=0.9)
 
 RULE = Rule(
     id="observation_constant",
     kind="cause",
     severity="high",
-    says="most inputs of the network never change",
+    says="inputs of the network never change",
     look=any_of(CONSTANT),
     limits=(CONSTANT,),
     needs=("obs/constant_share",),

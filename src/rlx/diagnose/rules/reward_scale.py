@@ -7,11 +7,15 @@ from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed
 
 GRADIENT = Limit("train/gradient_norm", above=100.0, strong=5000.0, per="config:algo.max_grad_norm")
+SMALLEST_CLIP = 0.01  # below, any gradient is clipped to next to nothing
 BEHIND = Limit("train/target_abs", above=3.0, strong=10.0, part=LATE, per="train/value_abs")
 
 
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
     """Return a gradient that is clipped to next to nothing; and values behind their targets for that reason."""
+    clip = case.setting("algo.max_grad_norm")
+    if isinstance(clip, (int, float)) and clip < SMALLEST_CLIP:
+        return []
     clipped, behind = GRADIENT.see(seed, case), BEHIND.see(seed, case)
     is_unclipped = GRADIENT.measure(seed, case) is None
     return [one for one in (clipped, behind if clipped or is_unclipped else None) if one]

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from rlx.diagnose.case import Case
+from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Q_LEARNING, Change, Rule, Sight
+from rlx.diagnose.rule import OFF_POLICY, Change, Limit, Rule, by_seed
 
 SELDOM = 0.25  # of the planned steps between two updates
+MOVED = Limit("train/updates", below=3.0, statistic="last", over="updates the target takes to follow: 1 / algo.tau")
 
 
-def look(case: Case) -> Sight | None:
-    """Return the share of the run that goes by between two updates of the target."""
-    every = case.setting("algo.target_update_every")
-    if not isinstance(every, int) or not case.planned_steps or not any(map(case.is_harmed, case.seeds)):
-        return None
-    share = every / case.planned_steps
-    return Sight((Evidence("algo.target_update_every / steps", share, SELDOM),)) if share >= SELDOM else None
+def see(seed: SeedCase, case: Case) -> list[Evidence]:
+    """Return the share of the run between two updates of the target, or how often it could follow at all."""
+    every, tau, updates = case.setting("algo.target_update_every"), case.setting("algo.tau"), MOVED.measure(seed, case)
+    found = []
+    if isinstance(every, int) and case.planned_steps and case.is_harmed(seed) and every > SELDOM * case.planned_steps:
+        found.append(Evidence("algo.target_update_every / planned steps", every / case.planned_steps, SELDOM))
+    followed = MOVED.judge(updates * tau, seed, case) if updates and isinstance(tau, float) else None
+    return [*found, followed] if followed else found
 
 
 RULE = Rule(
     id="stale_target",
     kind="cause",
     severity="medium",
-    says="the target network is hardly ever updated",
-    look=look,
-    algorithms=Q_LEARNING,
-    source="the config; the default of 10,000 steps is meant for millions of steps (Mnih et al. 2015)",
+    says="the target network hardly ever follows",
+    look=by_seed(see),
+    limits=(MOVED,),
+    algorithms=OFF_POLICY,
+    source="the config; 10,000 steps are meant for millions (Mnih et al. 2015); with τ = .005 it follows in 200 updates",
     cannot_see="a target that is updated too often",
-    tries=("lower algo.target_update_every",),
-    changes=(Change("algo.target_update_every", to=250),),
+    tries=("lower algo.target_update_every", "raise algo.tau to 0.005"),
+    changes=(Change("algo.target_update_every", to=250), Change("algo.tau", to=0.005)),
 )
