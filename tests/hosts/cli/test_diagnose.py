@@ -141,21 +141,23 @@ def run_all(project: Project, lines: list[str]) -> None:
         project.rlx(*words[1:])
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_every_command_suggested_for_real_trainings_works(project: Project) -> None:
-    config = project.config("still", algo={"learning_rate": 1e-9, "total_timesteps": 2048})
+    config = project.config("still", algo={"learning_rate": 1e-9, "total_timesteps": 1024})
     project.rlx("train", config, "--seeds", "1")
-    wild = project.config("wild", algo={"learning_rate": 0.5, "total_timesteps": 2048, "update_epochs": 10})
+    wild = project.config("wild", algo={"learning_rate": 0.5, "total_timesteps": 1024, "update_epochs": 10})
     project.rlx("train", wild, "--seeds", "1", code=None)
     lines = commands_of(project, "still_001") + commands_of(project, "wild_001")
     assert any("learning_rate" in line for line in lines)
     run_all(project, lines)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_every_command_suggested_for_an_off_policy_training_works(project: Project) -> None:
-    algo = {"name": "dqn", "total_timesteps": 1000, "buffer_size": 64, "batch_size": 32, "learning_starts": 600,
-            "exploration_final": 0.9, "target_update_every": 900, "train_every": 4}  # fmt: skip
+    algo = {"name": "dqn", "total_timesteps": 400, "buffer_size": 64, "batch_size": 32, "learning_starts": 200,
+            "exploration_final": 0.9, "target_update_every": 300, "train_every": 4}  # fmt: skip
     path = project.write("configs/dqn.yaml", json.dumps({"run_name": "dqn", "env": {"id": "CartPole-v1"}, "algo": algo,
                          "eval": {"episodes": 2, "report_episodes": 2}}))  # fmt: skip
     project.rlx("train", str(path), "--seeds", "1")

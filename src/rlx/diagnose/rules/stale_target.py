@@ -28,7 +28,7 @@ RULE = Rule(
     look=by_seed(see),
     limits=(MOVED,),
     algorithms=OFF_POLICY,
-    source="the config; 10,000 steps are meant for millions (Mnih et al. 2015); with τ = .005 it follows in 200 updates",
+    source="10,000 steps are meant for millions (Mnih et al. 2015); with τ = .005 it follows in 200 updates",
     cannot_see="a target that is updated too often",
     tries=("lower algo.target_update_every", "raise algo.tau to 0.005"),
     changes=(Change("algo.target_update_every", to=250), Change("algo.tau", to=0.005)),
