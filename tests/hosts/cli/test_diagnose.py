@@ -138,7 +138,7 @@ def run_all(project: Project, lines: list[str]) -> None:
         words = shlex.split(line)
         if words[1:2] == ["train"] and words[2].startswith("catalog:"):
             words += ["-s", "algo.total_timesteps=512", "-s", "eval.report_episodes=2", "-s", "eval.episodes=2"]
-        project.rlx(*words[1:])
+        project.rlx(*words[1:], timeout=900)
 
 
 @pytest.mark.slow
