@@ -75,7 +75,7 @@ def test_tests_mirror_the_tree() -> None:
     strays = []
     for test in (ROOT / "tests").rglob("test_*.py"):
         relative = test.relative_to(ROOT / "tests")
-        if len(relative.parts) < 2 or relative.parts[0] in ("bench", "faults", "hosts_real"):
+        if len(relative.parts) < 2 or relative.parts[0] in ("faults", "hosts_real"):
             continue
         if not any((above / relative.parent).is_dir() for above in (PACKAGE, ROOT)):
             strays.append(str(relative))
