@@ -139,8 +139,9 @@ def test_without_a_yardstick_flat_is_not_learning() -> None:
     assert load("no_learning").find(Case("script_001", is_script=True, seeds=(lone,))) is not None
 
 
-def test_a_run_that_has_just_begun_is_not_called_flat() -> None:
-    begun = replace(case(ill(), state="running", step=2000), planned_steps=1_000_000)
+@pytest.mark.parametrize("state", ["running", "interrupted", "stopped", "lost"])
+def test_a_run_that_has_just_begun_is_not_called_flat_nor_one_that_ended_there(state: str) -> None:
+    begun = replace(case(ill(), state=state, step=2000), planned_steps=1_000_000)
     assert [finding.rule for finding in diagnose(begun).findings] == []
 
 

@@ -18,7 +18,7 @@ EVALUATIONS = "evaluations"
 NOTHING = Series(np.empty(0), np.empty(0))
 BEGUN = 0.3  # of the planned steps: what is not learned before that may come
 ABOVE_FLOOR = 0.1  # of the range from floor to best
-FAILED, RUNNING = "failed", "running"
+COMPLETED, FAILED, RUNNING = "completed", "failed", "running"
 NOT_FINITE = ("is nan", "is inf", "is -inf", "not finite", "non-finite")
 
 
@@ -47,7 +47,7 @@ class SeedCase:
     """
 
     seed: int
-    state: str = "completed"
+    state: str = COMPLETED
     reason: str = ""
     step: int = 0
     series: Mapping[str, Series] = field(default_factory=dict)
@@ -123,8 +123,8 @@ class Case:
         return shape(seed.curve.steps, seed.curve.values, floor=floor, best=best)
 
     def done(self, seed: SeedCase) -> float:
-        """Return the share of the planned steps that was trained; 1 where no plan is known or it has ended."""
-        if not self.planned_steps or seed.state != RUNNING:
+        """Return the share of the planned steps that was trained; 1 where no plan is known, or it is complete."""
+        if not self.planned_steps or seed.state == COMPLETED:
             return 1.0
         return min(1.0, seed.step / self.planned_steps)
 
