@@ -16,6 +16,13 @@ def root(start: Path | None = None) -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / MARKER).is_file()), here)
 
 
+def root_of(config: Path) -> Path:
+    """Return the root of the project that a config is read for: this folder's, else the one the file stands in."""
+    here = root()
+    around = root(config.resolve().parent) if config.is_file() else here
+    return around if not (here / MARKER).is_file() and (around / MARKER).is_file() else here
+
+
 def runs_folder(project: Path) -> Path:
     """Return the folder that holds every run."""
     return project / "runs"

@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "summarize": ("understanding", "a run or the project in a few lines"),
     "reflect": ("understanding", "what each reward term did, and whether one is farmed"),
     "review": ("understanding", "find what is wrong with a reward before it is trained on"),
+    "check": ("understanding", "play an environment and say what is wrong with it"),
 }
 
 

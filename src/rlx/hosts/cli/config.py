@@ -60,12 +60,13 @@ def _show(args: argparse.Namespace) -> dict[str, Any]:
 def _choice(experiment: Experiment, path: Path) -> Choice:
     """Return what training would choose; an environment that cannot be made here leaves that open."""
     from rlx.envs.make import inspect
+    from rlx.runs import project
     from rlx.train.choose import AUTO, TOLD, Choice, choose
 
     if experiment.backend != AUTO:
         return Choice(experiment, TOLD, ())
     try:
-        return choose(experiment, inspect(experiment.env, root=_root_for(path)))
+        return choose(experiment, inspect(experiment.env, root=project.root_of(path)))
     except RlxError as error:
         return Choice(experiment, f"chosen when it trains; {error.message}", ())
 
@@ -136,20 +137,13 @@ def _with_env(checked: Checked, experiment: Experiment, path: Path) -> tuple[Che
     """Make the environment once and choose the backend, as training would."""
     from rlx.envs.make import inspect
     from rlx.evaluate.scenarios import scenario_problems
+    from rlx.runs import project
     from rlx.train.choose import choose
 
-    root = _root_for(path)
+    root = project.root_of(path)
     choice = choose(experiment, inspect(experiment.env, root=root))
     problems = (*choice.problems, *scenario_problems(experiment, root=root))
     return checked.also(problems), {"backend": choice.experiment.backend, "reason": choice.reason}
-
-
-def _root_for(path: Path) -> Path:
-    from rlx.runs import project
-
-    here = project.root()
-    around = project.root(path.resolve().parent) if path.is_file() else here
-    return around if not (here / project.MARKER).is_file() and (around / project.MARKER).is_file() else here
 
 
 def _check_text(data: dict[str, Any]) -> str:

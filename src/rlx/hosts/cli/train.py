@@ -62,11 +62,7 @@ def read(config: str, *, overrides: list[str], seeds: str | None) -> tuple[Path,
 
     path = Path(config)
     experiment = load(path, overrides=overrides)
-    root = project.root()
-    if not (root / project.MARKER).is_file() and not config.startswith("catalog:"):
-        around = project.root(path.resolve().parent)
-        root = around if (around / project.MARKER).is_file() else root
-    return root, experiment.model_copy(update={"seeds": parse_seeds(seeds)} if seeds else {})
+    return project.root_of(path), experiment.model_copy(update={"seeds": parse_seeds(seeds)} if seeds else {})
 
 
 def _more(args: argparse.Namespace) -> Run:

@@ -1,0 +1,238 @@
+"""Plays an environment and watches every call: what it returns, keeps, changes, raises and costs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from rlx.envs.differ import same
+from rlx.envs.inspect_record import Oddity, brief
+from rlx.envs.inspect_spaces import copied, leaves, part, spelled
+from rlx.envs.inspect_time import Deadline, OutOfTime
+from rlx.envs.source import where
+from rlx.errors import RlxError
+
+AnyEnv = gymnasium.Env[Any, Any]
+ROUNDING = 1e-5
+"""How far beyond a bound, relative to it, a number may lie by rounding."""
+HANGS_SECONDS = 1.0
+"""A call that was interrupted at the deadline after this long counts as one that does not return."""
+
+
+class Broken(Exception):
+    """The environment raised, or returned what cannot be used; the notebook has it."""
+
+
+@dataclass
+class Notebook:
+    """What is written down while playing: oddities by kind and place, counts, and time spent."""
+
+    deadline: Deadline
+    root: Path
+    seen: dict[tuple[str, str], Oddity] = field(default_factory=dict)
+    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    steps: int = 0
+    resets: int = 0
+    step_seconds: float = 0.0
+    reset_seconds: float = 0.0
+    make_seconds: float = 0.0
+
+    def note(self, kind: str, where: str, shown: str, *, at: Player | None = None) -> None:
+        """Write down an oddity: the first of its kind and place with what was shown, the others as a count."""
+        key = (kind, where)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        if key not in self.seen:
+            seed, step, policy = (at.seed, at.step_number, at.policy) if at else (0, 0, "")
+            self.seen[key] = Oddity(kind, where, shown, seed, step, policy, 1, 1)
+
+    def oddities(self) -> tuple[Oddity, ...]:
+        chances = max(self.steps + self.resets, 1)
+        return tuple(
+            Oddity(one.kind, one.where, one.shown, one.seed, one.step, one.policy, self.counts[key], chances)
+            for key, one in self.seen.items()
+        )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one step showed."""
+
+    observation: Any
+    reward: float
+    terminated: bool
+    truncated: bool
+
+    @property
+    def ended(self) -> bool:
+        return self.terminated or self.truncated
+
+
+class Player:
+    """One instance of the environment, every call of which is watched."""
+
+    def __init__(self, make: Callable[[], AnyEnv], notebook: Notebook, *, policy: str = "random") -> None:
+        self.notebook = notebook
+        self.policy = policy
+        self.seed, self.step_number, self.age = 0, 0, 0
+        began = time.perf_counter()
+        self.env: AnyEnv = self.watched("making", make)
+        notebook.make_seconds = notebook.make_seconds or time.perf_counter() - began
+        self._leaves = list(leaves(self.env.observation_space))
+        self._kept: tuple[Any, Any] | None = None
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self.env.close()
+
+    def reset(self, seed: int | None) -> Any:
+        """Begin an episode and return its first observation."""
+        self.seed, self.step_number = (seed if seed is not None else self.seed), 0
+        began = time.perf_counter()
+        result = self.watched("reset", lambda: self.env.reset(seed=seed))
+        self.notebook.resets += 1
+        self.notebook.reset_seconds += time.perf_counter() - began
+        if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], dict):
+            self._refuse("reset tuple", "reset", f"a {_kind(result)}")
+        return self._watch_observation(result[0], "reset")
+
+    def step(self, action: Any) -> Shown:
+        """Take one step."""
+        given = copied(action)
+        began = time.perf_counter()
+        result = self.watched("step", lambda: self.env.step(action))
+        self.notebook.step_seconds += time.perf_counter() - began
+        self.notebook.steps += 1
+        self.step_number += 1
+        self.age += 1
+        if not isinstance(result, tuple) or len(result) != 5 or not isinstance(result[4], dict):
+            self._refuse("step tuple", "step", f"a {_kind(result)}")
+        observation, reward, terminated, truncated, _ = result
+        if not same(given, action):
+            self.note("action changed", "action", f"{brief(given)} became {brief(action)}")
+        kept = self._watch_observation(observation, "step")
+        return Shown(kept, self._watch_reward(reward), *self._watch_ends(terminated, truncated))
+
+    def mask(self) -> Any:
+        """Return the mask of allowed actions, where the environment has one."""
+        if not self.env.has_wrapper_attr("action_masks"):
+            return None
+        mask = np.asarray(self.watched("action_masks", self.env.get_wrapper_attr("action_masks")))
+        space = self.env.action_space
+        if isinstance(space, spaces.Discrete) and mask.shape != (int(space.n),):
+            self._refuse("mask shape", "action_masks", f"shape {mask.shape} for {int(space.n)} actions")
+        if isinstance(space, spaces.Discrete) and not mask.any():
+            self._refuse("mask empty", "action_masks", "no action is allowed")
+        return mask.astype(np.int8) if isinstance(space, spaces.Discrete) else None
+
+    def overwrite_observation(self) -> None:
+        """Write over the arrays received last, as a receiver may."""
+        if self._kept is None:
+            return
+        for path, _ in self._leaves:
+            value = part(self._kept[0], path)
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                value[...] = 0
+        self._kept = None
+
+    def note(self, kind: str, where: str, shown: str) -> None:
+        self.notebook.note(kind, where, shown, at=self)
+
+    def _refuse(self, kind: str, where: str, shown: str) -> None:
+        self.note(kind, where, shown)
+        raise Broken
+
+    def watched(self, doing: str, call: Callable[[], Any]) -> Any:
+        """Call people's code, which may raise anything or not return."""
+        try:
+            return self.notebook.deadline.call(call)
+        except OutOfTime as late:
+            if late.seconds > HANGS_SECONDS:
+                self.notebook.note("hangs", doing, f"{late.seconds:.1f} s", at=self if doing != "making" else None)
+            raise
+        except RlxError:
+            raise
+        except (Exception, SystemExit) as error:  # people's environments may raise anything
+            place = where(error, root=self.notebook.root)
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            self.notebook.note("raised", doing, f"{place}: {said}" if place else said, at=self)
+            raise Broken from error
+
+    def _watch_reward(self, reward: Any) -> float:
+        try:
+            number = float(reward)
+        except (TypeError, ValueError):
+            self._refuse("reward type", "reward", f"a {_kind(reward)}")
+        if np.ndim(reward) or isinstance(reward, (bool, np.bool_)):
+            self.note("reward type", "reward", f"a {_kind(reward)}")
+        if not np.isfinite(number):
+            self.note("not finite", "reward", str(number))
+        return number
+
+    def _watch_ends(self, *flags: Any) -> tuple[bool, bool]:
+        for name, flag in zip(("terminated", "truncated"), flags, strict=True):
+            if not isinstance(flag, (bool, np.bool_)):
+                self.note("flag type", name, f"a {_kind(flag)}")
+        return bool(flags[0]), bool(flags[1])
+
+    def _watch_observation(self, observation: Any, source: str) -> Any:
+        """Check an observation, that the last one is still what it was, and return a copy."""
+        self._watch_kept(observation, source)
+        for path, leaf in self._leaves:
+            try:
+                value = part(observation, path)
+            except (KeyError, IndexError, TypeError):
+                self._refuse("observation shape", spelled("observation", path), f"not in {brief(observation)}")
+            self._watch_leaf(value, leaf, spelled("observation", path))
+        copy = copied(observation)
+        self._kept = (observation, copy)
+        return copy
+
+    def _watch_kept(self, observation: Any, source: str) -> None:
+        if self._kept is not None and not same(*self._kept):
+            before, now = self._kept[1], self._kept[0]
+            self.note("aliased", source, f"{brief(before)} became {brief(now)}")
+
+    def _watch_leaf(self, value: Any, leaf: Any, name: str) -> None:
+        if isinstance(leaf, spaces.Box):
+            self._watch_box(value, leaf, name)
+        elif value not in leaf:
+            self.note("outside", name, f"{brief(value)} is not in {leaf}")
+
+    def _watch_box(self, value: Any, leaf: spaces.Box, name: str) -> None:
+        if not isinstance(value, (np.ndarray, np.generic)):
+            self.note("observation type", name, f"a {_kind(value)}")
+            value = np.asarray(value, dtype=np.float64)
+        if value.shape != leaf.shape:
+            self._refuse("observation shape", name, f"shape {value.shape}, its space has {leaf.shape}")
+        if value.dtype != leaf.dtype:
+            self.note("dtype", name, f"{value.dtype}, its space has {leaf.dtype}")
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            bad = int(np.argmin(np.isfinite(value).reshape(-1)))
+            self.note("not finite", name, f"{value.reshape(-1)[bad]} at index {bad}")
+        elif not ((value >= leaf.low) & (value <= leaf.high)).all():
+            self._watch_bounds(value.reshape(-1), leaf, name)
+
+    def _watch_bounds(self, value: Any, leaf: spaces.Box, name: str) -> None:
+        low, high = leaf.low.reshape(-1).astype(np.float64), leaf.high.reshape(-1).astype(np.float64)
+        beyond = np.maximum(low - value, value - high)
+        worst = int(np.argmax(beyond))
+        bound = low[worst] if value[worst] < low[worst] else high[worst]
+        if beyond[worst] > ROUNDING * max(abs(bound), 1e-3):
+            shown = f"{value[worst]:.5g}, beyond [{low[worst]:.5g}, {high[worst]:.5g}]"
+            self.note("outside", f"{name}[{worst}]" if value.size > 1 else name, shown)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"tuple of {len(value)} ({', '.join(type(item).__name__ for item in value)})"
+    if isinstance(value, np.ndarray):
+        return f"NumPy array of shape {value.shape}"
+    return type(value).__name__
