@@ -23,8 +23,6 @@ from rlx.errors import RlxError
 AnyEnv = gymnasium.Env[Any, Any]
 ROUNDING = 1e-5
 """How far beyond a bound, relative to it, a number may lie by rounding."""
-HANGS_SECONDS = 1.0
-"""A call that was interrupted at the deadline after this long counts as one that does not return."""
 
 
 class Broken(Exception):
@@ -154,7 +152,7 @@ class Player:
         try:
             return self.notebook.deadline.call(call)
         except OutOfTime as late:
-            if late.seconds > HANGS_SECONDS:
+            if late.seconds:
                 self.notebook.note("hangs", doing, f"{late.seconds:.1f} s", at=self if doing != "making" else None)
             raise
         except RlxError:

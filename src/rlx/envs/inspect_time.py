@@ -7,15 +7,19 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+HANGS_SECONDS = 1.0
+"""A call that takes this long when time is up does not return; a shorter one is waited for, as code in C may not bear
+to be interrupted."""
 AGAIN_SECONDS = 0.25
 """How often a call is interrupted again: people's code may catch everything once."""
-PATIENCE = 3.0
+FRESH_SECONDS = 0.02
 
 
 class OutOfTime(Exception):
-    """The deadline is past; `seconds` is how long the call that was interrupted had taken."""
+    """Time is up; `seconds` is how long the call that was interrupted had taken."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         super().__init__("out of time")
@@ -26,53 +30,71 @@ class _Interrupt(BaseException):
     """Ends somebody else's code, whatever exceptions it catches."""
 
 
-class Deadline:
-    """Calls other people's code until its time is spent; in a program's main thread it is interrupted then.
+class Clock:
+    """Seconds in which this thread ran or waited for something other than a free processor.
 
-    Counted is the time this thread computes, so that what is found does not depend on what else the machine does;
-    waiting (for a simulator elsewhere, for ever) ends after `PATIENCE` times as long on the clock.
+    What an inspection finds must not depend on what else the machine does. Where Linux does not tell how long a
+    thread stood in line, it is the time on the wall.
     """
 
+    def __init__(self) -> None:
+        self._stats = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        self._in_line, self._read_at = 0.0, float("-inf")
+
+    def now(self) -> float:
+        """Return the moment; the time in line is read anew every `FRESH_SECONDS`."""
+        wall = time.monotonic()
+        if wall - self._read_at > FRESH_SECONDS:
+            self._in_line, self._read_at = self._read(), wall
+        return wall - self._in_line
+
+    def _read(self) -> float:
+        try:
+            return int(self._stats.read_text().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return 0.0
+
+
+class Deadline:
+    """Calls other people's code until time is up; in a program's main thread a call that hangs is ended then."""
+
     def __init__(self, seconds: float) -> None:
-        self._computed = time.thread_time() + seconds
-        self._clock = time.monotonic() + PATIENCE * seconds
-        self._is_inside = False
+        self._clock = Clock()
+        self._end = self._clock.now() + seconds
+        self._began: float | None = None
 
     @property
     def left(self) -> float:
-        return min(self._computed - time.thread_time(), self._clock - time.monotonic())
+        return self._end - self._clock.now()
 
     def call(self, action: Callable[[], Any]) -> Any:
-        """Return what `action` returns; `OutOfTime` where the time is spent, before or meanwhile."""
-        if self.left <= 0:
+        """Return what `action` returns; `OutOfTime` where time is up before, or the call hangs."""
+        began = self._clock.now()
+        if began >= self._end:
             raise OutOfTime
-        began = time.monotonic()
         try:
-            self._is_inside = True
+            self._began = began
             try:
                 return action()
             finally:
-                self._is_inside = False
+                self._began = None
         except _Interrupt:
-            raise OutOfTime(time.monotonic() - began) from None
+            raise OutOfTime(self._clock.now() - began) from None
 
     @contextlib.contextmanager
     def armed(self) -> Iterator[None]:
-        """Interrupt calls once the time is spent while the block runs, where signals can be had."""
+        """Let calls that hang be ended while the block runs, where signals can be had."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        spans = {signal.ITIMER_REAL: self._clock - time.monotonic(), signal.ITIMER_VIRTUAL: self.left}
-        handlers = {number: signal.signal(number, self._ring) for number in (signal.SIGALRM, signal.SIGVTALRM)}
-        timers = {which: signal.setitimer(which, max(span, 0.01), AGAIN_SECONDS) for which, span in spans.items()}
+        handler = signal.signal(signal.SIGALRM, self._ring)
+        timer = signal.setitimer(signal.ITIMER_REAL, max(self.left, 0.01), AGAIN_SECONDS)
         try:
             yield
         finally:
-            for which, (span, again) in timers.items():
-                signal.setitimer(which, span, again)
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+            signal.signal(signal.SIGALRM, handler)
 
     def _ring(self, *_: object) -> None:
-        if self._is_inside and self.left <= 0:
+        if self._began is not None and self.left <= 0 and self._clock.now() - self._began > HANGS_SECONDS:
             raise _Interrupt

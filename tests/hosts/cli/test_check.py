@@ -123,7 +123,7 @@ def test_a_catalog_config_can_be_checked(project: Path, capsys: pytest.CaptureFi
     ("words", "code"),
     [
         (["CartPol-v1"], 3),
-        (["own.py:Gone"], 3),
+        (["own.py:Bar"], 3),
         (["gone.yaml"], 3),
         (["CartPole-v1", "--seconds", "soon"], 2),
         (["CartPole-v1", "--seconds", "0"], 2),
