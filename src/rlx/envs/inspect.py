@@ -21,7 +21,7 @@ from rlx.envs.inspect_player import Broken, Notebook, Player
 from rlx.envs.inspect_record import AGAIN, ClockTrial, Cost, Inspection, Knob, Seeds, Twin
 from rlx.envs.inspect_spaces import Numbers, bounds_of
 from rlx.envs.inspect_time import Deadline, OutOfTime
-from rlx.envs.make import EnvFacts, facts_of, make_env, quiet, source_of
+from rlx.envs.make import EnvFacts, facts_of, make_env, quiet, quiet_simulator, source_of
 from rlx.envs.spaces import is_image
 from rlx.envs.vector import make_vector
 from rlx.errors import RlxError
@@ -88,7 +88,8 @@ def inspect(env: Env, *, root: Path, seconds: float = SECONDS) -> Inspection:
         numbers = Numbers(facts.observation_space, name="observation")
         bench = _Bench(env, root, notebook, facts, numbers, Numbers(facts.action_space, name="action"), [made])
         try:
-            _run(bench)
+            with quiet_simulator():
+                _run(bench)
         finally:
             for player in bench.players:
                 player.close()

@@ -112,7 +112,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet_simulator() -> Iterator[None]:
+def quiet_simulator() -> Iterator[None]:
     """Keep MuJoCo's remarks on a model's file off the screen and out of MUJOCO_LOG.TXT; those of a simulation stay."""
     mujoco = sys.modules.get("mujoco")
     if mujoco is None or mujoco.get_mju_user_warning() is not None:
@@ -161,7 +161,7 @@ def _from_registry(env: Env, spec: EnvSpec, *, root: Path, render_mode: str | No
     kwargs = {**deepcopy(env.kwargs), **({"render_mode": render_mode} if render_mode else {})}
     refuse_unknown(creator, {**spec.kwargs, **kwargs}, label=env.id, extra=("max_episode_steps",))
     try:
-        with _quiet_simulator():
+        with quiet_simulator():
             made = gymnasium.make(spec, disable_env_checker=True, **kwargs)
     except (Exception, SystemExit) as error:  # other people's code may raise anything
         raise _failure(error, creator, label=env.id, root=root, kwargs=env.kwargs) from error
@@ -210,7 +210,7 @@ def _call(env: Env, creator: Any, kwargs: dict[str, Any], *, root: Path) -> Any:
     place = env.id.rpartition(":")[0]
     folders = [(root / place).resolve().parent, root] if is_file_reference(env.id) else [root]
     try:
-        with importable(*folders), _quiet_simulator():
+        with importable(*folders), quiet_simulator():
             return creator(**kwargs)
     except (Exception, SystemExit) as error:  # other people's code may raise anything
         raise _failure(error, creator, label=env.id, root=root, kwargs=env.kwargs) from error
