@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -157,7 +156,7 @@ class Rule:
     """One failure mode. `says` is the claim without figures.
 
     `needs` are the metrics without which it is blind (`a|b`: either), `limits` all the thresholds it goes by, `source`
-    where they come from. In `tries`, RUN and ENV stand for the run and its environment.
+    where they come from. In `tries`, RUN stands for the run, NAME for its environment's catalog config.
     """
 
     id: str
@@ -197,22 +196,16 @@ class Rule:
 
 
 def fill(line: str, case: Case) -> str:
-    """Name run and environment in a line of advice; a command that this run gives no ground for is left out."""
+    """Name the run in a line of advice; a command that this run gives no ground for is left out."""
     advice, _, command = line.rpartition(": rlx ")
     if not advice:
         return line
-    env, known = _env(case), catalog.for_env(_env(case) or "")
-    is_open = {"check": False, "reflect": case.has("reward/term/*"), "eval": not case.is_script}
-    if not is_open.get(command.split()[0], known if "catalog:NAME" in command else not case.is_script):
+    env = case.setting("env.id")
+    known = catalog.for_env(env) if isinstance(env, str) else None
+    is_open = known if "catalog:NAME" in command else not case.is_script
+    if not (case.has("reward/term/*") if command.startswith("reflect ") else is_open):
         return advice
-    for word, name in {"RUN": case.name, "ENV": shlex.quote(env or ""), "NAME": known or ""}.items():
-        command = command.replace(word, name)
-    return f"{advice}: rlx {command}"
-
-
-def _env(case: Case) -> str | None:
-    told = case.setting("env.id") or case.setting("env")
-    return told if isinstance(told, str) else None
+    return f"{advice}: rlx {command.replace('RUN', case.name).replace('NAME', known or '')}"
 
 
 def spell(found: Sequence[Evidence]) -> str:

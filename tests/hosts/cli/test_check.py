@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,18 @@ def test_a_config_brings_its_kwargs_and_wrappers(project: Path, capsys: pytest.C
     )
     facts = answer(capsys, "lake.yaml")["facts"]
     assert facts["observation"].startswith("Box(0, 1, (64,)")  # type: ignore[index]
+
+
+def test_a_run_is_checked_in_the_world_it_was_trained_in(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "lake.yaml").write_text(
+        "run_name: lake\nenv: {id: FrozenLake-v1, wrappers: [one_hot], num_envs: 2}\nbackend: fast\n"
+        "algo: {name: ppo, total_timesteps: 64, rollout_steps: 16, batch_size: 16, update_epochs: 1}\n"
+    )
+    subprocess.run([sys.executable, "-m", "rlx", "train", "lake.yaml"], check=True, capture_output=True)
+    document = answer(capsys, "lake_001")
+    assert document["facts"]["observation"].startswith("Box(0, 1, (16,)")  # type: ignore[index]
+    assert call(["check", "env", "lake_001"]) == 0
+    assert capsys.readouterr().out.endswith("next: rlx diagnose lake_001\n")
 
 
 def test_a_catalog_config_can_be_checked(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

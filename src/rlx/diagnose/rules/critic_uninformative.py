@@ -32,7 +32,7 @@ RULE = Rule(
     source="CartPole prototypes; its false alarms there were runs at their ceiling, hence only where returns are bad",
     cannot_see="returns that are all alike: nothing to explain",
     tries=(
-        "the state may be incomplete, or an episode's end reported wrongly: rlx check env ENV",
+        "the state may be incomplete, or an episode's end reported wrongly: rlx check env RUN",
         "longer rollouts",
         "a higher algo.value_coef, or normalised rewards",
     ),

@@ -17,6 +17,6 @@ RULE = Rule(
     needs=("time/env_share",),
     source="at 80 % a learner that costs nothing saves a fifth",
     cannot_see="what in a step is slow",
-    tries=("step environments side by side: env.vectorization async", "profile a step: rlx check env ENV"),
+    tries=("step environments side by side: env.vectorization async", "profile a step: rlx check env RUN"),
     changes=(Change("env.vectorization", to="async"),),
 )

@@ -31,5 +31,5 @@ RULE = Rule(
     needs=("rollout/truncated_share", "rollout/length_mean"),
     source="Pardo et al. 2018 (time limits): values are bootstrapped beyond an end that is final",
     cannot_see="single endings that are reported wrongly",
-    tries=("return terminated=True where an episode really ends: rlx check env ENV",),
+    tries=("return terminated=True where an episode really ends: rlx check env RUN",),
 )

@@ -27,6 +27,6 @@ RULE = Rule(
     needs=("rollout/return_mean|evaluations",),
     source="three standard errors sure, in the curve's own range",
     cannot_see="why; findings above it may say",
-    tries=("the reward may have the wrong sign: rlx check env ENV", "lower the learning rate"),
+    tries=("the reward may have the wrong sign: rlx check env RUN", "lower the learning rate"),
     changes=(Change("algo.learning_rate", times=0.3),),
 )

@@ -34,5 +34,5 @@ RULE = Rule(
     needs=("rollout/truncated_share", "rollout/length_mean"),
     source="Pardo et al. 2018 (time limits): the end of time is taken for a failure",
     cannot_see="tasks that really end at a fixed time and show it in the observation",
-    tries=("return truncated=True at the time limit: rlx check env ENV",),
+    tries=("return truncated=True at the time limit: rlx check env RUN",),
 )

@@ -27,7 +27,7 @@ RULE = Rule(
     source="no change that noise could not make, three standard errors; not above the random policy",
     cannot_see="whether more steps would do: MountainCar is flat until it is solved",
     tries=(
-        "see whether anything can be learned here: rlx check env ENV",
+        "see whether anything can be learned here: rlx check env RUN",
         "start from a tuned config, where there is one: rlx train catalog:NAME",
         "train longer, or explore more",
     ),

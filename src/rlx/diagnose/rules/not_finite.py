@@ -32,7 +32,7 @@ RULE = Rule(
     tries=(
         "lower the learning rate",
         "bound or normalise rewards and observations",
-        "look for a division or a logarithm in the environment: rlx check env ENV",
+        "look for a division or a logarithm in the environment: rlx check env RUN",
     ),
     changes=(Change("algo.learning_rate", times=0.1), Change("env.normalize.obs", to=True)),
 )

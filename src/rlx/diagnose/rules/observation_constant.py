@@ -17,7 +17,7 @@ RULE = Rule(
     source="Nikanjam et al. 2021 (DRLinter); padding and unused sensors are constant in sound environments",
     cannot_see="inputs that change but say nothing; shuffled inputs (rlx check env does)",
     tries=(
-        "look at what the environment returns: rlx check env ENV",
+        "look at what the environment returns: rlx check env RUN",
         "remove wrappers that clip or overwrite observations",
     ),
 )

@@ -17,6 +17,6 @@ RULE = Rule(
     needs=("action/top_share|action/unused_share",),
     source="DRLinter (Nikanjam et al. 2021); a policy without choice cannot learn",
     cannot_see="an action that is taken but does nothing (rlx check env does)",
-    tries=("look for an action that does nothing: rlx check env ENV", "raise algo.entropy_coef"),
+    tries=("look for an action that does nothing: rlx check env RUN", "raise algo.entropy_coef"),
     changes=(Change("algo.entropy_coef", to=0.01),),
 )

@@ -1,6 +1,6 @@
 """Check what a training stands on: `env` plays an environment and says what is wrong with it, with the evidence.
 
-ENV is a Gymnasium id, module:Class, file.py:Class, a config or catalog:NAME (its env section with kwargs and wrappers).
+ENV is a Gymnasium id, module:Class, file.py:Class, a config, catalog:NAME or a run (their env section, kwargs, wrappers).
 Tried are the API, spaces and bounds, seeding, actions without effect, how episodes end, the reward's sign over time,
 the order of observations, aliasing, vector = single, and the cost of a step. It takes a few seconds at most; what
 there was no time for is said. Exit code 1 where a defect (high) was found.
@@ -29,7 +29,7 @@ _COLOURS = {"high": "red", "medium": "yellow", "low": "dim"}
 def arguments(parser: argparse.ArgumentParser) -> None:
     targets = parser.add_subparsers(dest="target", required=True, metavar="env")
     env = targets.add_parser("env", help="play an environment and say what is wrong with it")
-    env.add_argument("env", metavar="ENV", help="an id, module:Class, file.py:Class, a config or catalog:NAME")
+    env.add_argument("env", metavar="ENV", help="an id, module:Class, file.py:Class, a config, catalog:NAME or a run")
     env.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="override a config key")
     env.add_argument("--seconds", default="4", metavar="TIME", help="how long to play at most (default: %(default)s)")
 
@@ -48,6 +48,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     is_sound = not any(finding.severity == "high" for finding in findings)
     return {
         "env": args.env,
+        "kind": _kind(args.env),
         "is_sound": is_sound,
         "findings": [finding.document() for finding in findings],
         "facts": _facts(record),
@@ -58,19 +59,32 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _kind(reference: str) -> str:
+    """Say what a reference names: a run, a config or an environment."""
+    from rlx.runs import project
+    from rlx.runs.run import names
+
+    if reference in names(project.root()):
+        return "run"
+    return "config" if reference.startswith("catalog:") or reference.endswith((".yaml", ".yml")) else "env"
+
+
 def _env(reference: str, overrides: list[str]) -> tuple[Path, Env]:
     """Return the project's root and the environment that a reference names."""
+    from rlx.config.load import read
     from rlx.config.schema import Env
     from rlx.runs import project
+    from rlx.runs.run import SNAPSHOT
 
-    path = Path(reference)
-    if reference.startswith("catalog:") or path.suffix in (".yaml", ".yml"):
-        from rlx.config.load import read
-
-        return project.root_of(path), read(path, overrides=overrides).env
-    if overrides:
-        raise UsageError(f"-s changes a config, and `{reference}` is none", hint="name a config file or catalog:NAME")
-    return project.root(), Env(id=reference)
+    kind = _kind(reference)
+    if kind == "env":
+        if overrides:
+            raise UsageError(
+                f"-s changes a config, and `{reference}` is none", hint="name a config file or catalog:NAME"
+            )
+        return project.root(), Env(id=reference)
+    path = project.runs_folder(project.root()) / reference / SNAPSHOT if kind == "run" else Path(reference)
+    return project.root_of(path), read(path, overrides=overrides).env
 
 
 def _facts(record: Inspection) -> dict[str, Any]:
@@ -131,6 +145,5 @@ def _returns(rows: dict[str, dict[str, float]]) -> list[str]:
 def _next(data: dict[str, Any]) -> str:
     if not data["is_sound"]:
         return f"mend it, then rlx check env {data['env']}"
-    if data["env"].startswith("catalog:") or data["env"].endswith((".yaml", ".yml")):
-        return f"rlx train {data['env']}"
-    return f"rlx init demo --env {data['env']}"
+    after = {"run": "rlx diagnose", "config": "rlx train", "env": "rlx init demo --env"}
+    return f"{after[data['kind']]} {data['env']}"
