@@ -1,6 +1,6 @@
 """Check what a training stands on: `env` plays an environment and says what is wrong with it, with the evidence.
 
-ENV is a Gymnasium id, module:Class, file.py:Class, a config, catalog:NAME or a run (their env section, kwargs, wrappers).
+ENV is a Gymnasium id, module:Class, file.py:Class, a config, catalog:NAME or a run (with their kwargs and wrappers).
 Tried are the API, spaces and bounds, seeding, actions without effect, how episodes end, the reward's sign over time,
 the order of observations, aliasing, vector = single, and the cost of a step. It takes a few seconds at most; what
 there was no time for is said. Exit code 1 where a defect (high) was found.
