@@ -13,7 +13,7 @@ from rlx.config.schema import Experiment
 
 PASSED: dict[str, tuple[str, ...]] = {
     "Discrete": ("CartPole-v1", "Acrobot-v1", "LunarLander-v3"),
-    "Box": ("Pendulum-v1", "MountainCarContinuous-v0"),
+    "Box": ("Hopper-v5", "Pendulum-v1", "MountainCarContinuous-v0"),
 }
 
 
