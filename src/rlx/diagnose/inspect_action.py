@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from rlx.diagnose.finding import Evidence, Finding, Severity
 from rlx.envs.inspect_record import Inspection, Knob
 from rlx.figures import figure
@@ -13,15 +15,22 @@ LEAST_STATES, SURE_STATES = 8, 30
 LEAST_OF_NUMBER, SURE_OF_NUMBER = 3, 6
 """A number with three values that no digit of what follows tells apart is known sooner."""
 HUGE = 1e3
+MANY_CHANGES = 4
 
 
 def dead(record: Inspection) -> Iterator[Finding]:
     """Find values that no state told apart."""
+    has_one_start = record.seeds is not None and record.seeds.starts == 1
     for knob in record.knobs:
-        for group in _groups(knob):
-            states = min(count for one, other, count in knob.alike if one in group and other in group)
-            if states >= (LEAST_OF_NUMBER if knob.is_continuous else LEAST_STATES):
-                yield _alike(knob, group, states, has_one_start=record.seeds is not None and record.seeds.starts == 1)
+        least = LEAST_OF_NUMBER if knob.is_continuous else LEAST_STATES
+        groups = [(group, _states(knob, group)) for group in _groups(knob)]
+        sure = [(group, states) for group, states in groups if states >= least]
+        if sure:
+            yield _alike(knob, *max(sure, key=lambda pair: pair[1]), others=len(sure) - 1, has_one_start=has_one_start)
+
+
+def _states(knob: Knob, group: tuple[float, ...]) -> int:
+    return min(count for one, other, count in knob.alike if one in group and other in group)
 
 
 def _groups(knob: Knob) -> list[tuple[float, ...]]:
@@ -35,7 +44,7 @@ def _groups(knob: Knob) -> list[tuple[float, ...]]:
     return [tuple(sorted(group)) for group in groups]
 
 
-def _alike(knob: Knob, group: tuple[float, ...], states: int, *, has_one_start: bool) -> Finding:
+def _alike(knob: Knob, group: tuple[float, ...], states: int, *, others: int, has_one_start: bool) -> Finding:
     is_sure = states >= (SURE_OF_NUMBER if knob.is_continuous else SURE_STATES) and not has_one_start
     is_whole = len(group) == len(knob.values)
     listed = ", ".join(figure(value) for value in group)
@@ -43,7 +52,8 @@ def _alike(knob: Knob, group: tuple[float, ...], states: int, *, has_one_start: 
         what = f"{knob.name} has no effect: {listed} led to the same observations, rewards and ends"
     else:
         what = f"values {listed} of {knob.name} do the same: the same observations, rewards and ends"
-    claim = f"{what} in all {states} states they were tried in"
+    more = f"; {others} other groups of values do the same" if others else ""
+    claim = f"{what} in all {states} states they were tried in{more}"
     evidence = Evidence(f"states that told {listed} of {knob.name} apart", 0, limit=states)
     tries = ("look where step reads this part of the action", "leave it out of action_space")
     return Finding("dead_action", "high" if is_sure else "medium", claim, (evidence,), tries)
@@ -62,7 +72,17 @@ def frozen(record: Inspection) -> Iterator[Finding]:
                 "every other value always changed it"
             )
             evidence = Evidence(f"states changed by {figure(still[0])}", 0, limit=knob.states)
-            yield Finding("frozen_action", "medium", claim, (evidence,), ("nothing, if it is meant to wait",))
+            severity: Severity = "medium" if _has_inertia(record) else "low"
+            yield Finding("frozen_action", severity, claim, (evidence,), ("nothing, if it is meant to wait",))
+
+
+def _has_inertia(record: Inspection) -> bool:
+    """Say whether the same action again and again has ever new effects: such a world does not stand still by itself."""
+    for episode in record.played("constant"):
+        changes = np.round(np.diff(episode.observations, axis=0), 6)
+        if len(np.unique(changes[np.any(changes != 0, axis=1)], axis=0)) > MANY_CHANGES:
+            return True
+    return False
 
 
 def bounds(record: Inspection) -> Iterator[Finding]:

@@ -15,6 +15,8 @@ from rlx.figures import figure
 
 LEAST_ENDS = 3
 ENDLESS_STEPS = 1500
+LATEST_STEP = 1000
+"""Where no time limit is known, later than this no episode is thought to be."""
 
 
 def _ended(record: Inspection, ending: str) -> list[Episode]:
@@ -86,7 +88,14 @@ def endless(record: Inspection) -> Iterator[Finding]:
 
 def reward_over_time(record: Inspection) -> Iterator[Finding]:
     """Find rewards that depend on how late it is, beside what the observation shows."""
-    changed = [trial for trial in record.clocks if trial.is_same_outcome and trial.reward != trial.reward_moved]
+    latest = record.horizon or LATEST_STEP
+    changed = [
+        trial
+        for trial in record.clocks
+        if trial.is_same_outcome
+        and abs(trial.reward - trial.reward_moved) > 0
+        and trial.step + trial.moved_by <= latest
+    ]
     turned = [trial for trial in changed if trial.reward * trial.reward_moved < 0]
     found = flip(record)
     if turned:
@@ -186,7 +195,8 @@ def constant(record: Inspection) -> Iterator[Finding]:
     names = ", ".join(record.columns[index].name for index in still[:5]) + (", …" if len(still) > 5 else "")
     evidence = Evidence("numbers that never changed", len(still), limit=float(every.shape[1]))
     claim = f"{len(still)} of {every.shape[1]} numbers never changed in {len(every):,} observations: {names}"
-    severity: Severity = "medium" if len(still) == every.shape[1] else "low"
+    is_blind = len(still) == every.shape[1] and any(len(episode) > 1 for episode in record.episodes)
+    severity: Severity = "medium" if is_blind else "low"
     yield Finding(
         "obs_constant", severity, claim, (evidence,), ("leave out what says nothing, or mend what should move",)
     )

@@ -110,21 +110,32 @@ def _numbers(values: Floats, columns: Sequence[Column]) -> Floats:
 
 
 def _search(data: _Transitions) -> Flip | None:
-    """Try every step as the one after which the reward is negated, all in one solve."""
+    """Try steps as the one from which on the reward is negated: spread over all first, then those around the best."""
     every = _candidates(data.steps)
     if len(data.rewards) < LEAST_ROWS or not every or not data.rewards.any():
         return None
-    candidates = sorted({every[int(index)] for index in np.linspace(0, len(every) - 1, MOST_CANDIDATES)})
+    spread = _spread(every, data.steps)
+    near = spread.index(_best(data, spread).step)
+    around = [step for step in every if spread[max(near - 1, 0)] <= step <= spread[min(near + 1, len(spread) - 1)]]
+    found = _best(data, around[:: len(around) // MOST_CANDIDATES + 1])
+    ratio = (1 - found.explained_negated) / max(1 - found.explained, 1e-12)
+    is_clear = found.explained_negated >= FITS and ratio <= CLEAR
+    is_better = found.explained_negated >= FITS and ratio <= BETTER
+    return found if is_clear or (is_better and _is_confirmed(data, found.step)) else None
+
+
+def _spread(every: list[int], steps: Floats) -> list[int]:
+    """Return candidates with equally many transitions between them."""
+    wanted = np.quantile(steps, np.linspace(0, 1, MOST_CANDIDATES))
+    return sorted({every[min(int(np.searchsorted(every, step)), len(every) - 1)] for step in wanted})
+
+
+def _best(data: _Transitions, candidates: list[int]) -> Flip:
+    """Return the candidate with the best fit, all in one solve."""
     signs = np.stack([np.ones(len(data.steps)), *(np.where(data.steps < step, 1.0, -1.0) for step in candidates)], 1)
-    errors = _errors(data.features, data.rewards[:, None] * signs, data.folds)
-    total = float((data.rewards**2).sum())
+    errors = _errors(data.features, data.rewards[:, None] * signs, data.folds) / float((data.rewards**2).sum())
     best = int(np.argmin(errors[1:]))
-    plain, negated = 1 - errors[0] / total, 1 - errors[1 + best] / total
-    ratio = errors[1 + best] / max(errors[0], 1e-12 * total)
-    is_clear = negated >= FITS and ratio <= CLEAR
-    if not is_clear and not (negated >= FITS and ratio <= BETTER and _is_confirmed(data, candidates[best])):
-        return None
-    return Flip(candidates[best], float(plain), float(negated), len(data.rewards))
+    return Flip(candidates[best], float(1 - errors[0]), float(1 - errors[1 + best]), len(data.rewards))
 
 
 def _is_confirmed(data: _Transitions, step: int) -> bool:

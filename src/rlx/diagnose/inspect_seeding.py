@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlx.diagnose.finding import Evidence, Finding, Severity
-from rlx.envs.inspect_record import AGAIN, BESIDE, GLOBALS, LATER, TOUCHED, VECTOR, Inspection, Twin
+from rlx.envs.inspect_record import AGAIN, BESIDE, GLOBALS, LATER, TOUCHED, VECTOR, WORLDS, Inspection, Twin
 
 _RULES: dict[str, tuple[str, Severity, str, str]] = {
     AGAIN: (
@@ -28,6 +28,10 @@ _RULES: dict[str, tuple[str, Severity, str, str]] = {
         "shared_state", "high", "the same seed and actions gave another {what} while a second instance was stepped",
         "keep state in self, not in the class, the module or a default argument",
     ),
+    WORLDS: (
+        "worlds_interfere", "high", "another action in the first world gave another {what} in the others",
+        "index arrays by world, and draw chance for all worlds whatever their actions are",
+    ),
     VECTOR: (
         "vector_differs", "high", "in a vector of two the same seed and actions gave another {what} than alone",
         "keep state in self, not in the class, the module or a default argument",
@@ -37,10 +41,11 @@ _RULES: dict[str, tuple[str, Severity, str, str]] = {
 
 def twins(record: Inspection) -> Iterator[Finding]:
     """Judge episodes that should have been the same; of a permuted observation the order is the finding."""
-    is_random = any(twin.how == AGAIN and twin.difference is not None for twin in record.twins)
+    odd = {twin.how for twin in record.twins if twin.difference is not None}
+    is_random = bool(odd & {AGAIN, GLOBALS})
     for twin in record.twins:
-        is_cause = twin.how == AGAIN or not is_random
-        if twin.difference is not None and not twin.difference.is_permutation and is_cause:
+        is_consequence = is_random and twin.how in (BESIDE, VECTOR)
+        if twin.difference is not None and not twin.difference.is_permutation and not is_consequence:
             yield _differs(twin)
 
 
@@ -48,7 +53,8 @@ def _differs(twin: Twin) -> Finding:
     assert twin.difference is not None
     rule, severity, claim, attempt = _RULES[twin.how]
     odd = twin.difference
-    said = claim.format(what=odd.what)
+    said = claim.format(what=odd.what) + (", by rounding only" if odd.is_rounding else "")
+    severity = "low" if odd.is_rounding else severity
     evidence = Evidence(
         f"{odd.what}, {twin.how}", f"{odd.one} and {odd.other}", steps=(odd.step, odd.step), seeds=(twin.seed,)
     )

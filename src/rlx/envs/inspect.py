@@ -23,7 +23,7 @@ from rlx.envs.inspect_spaces import Numbers, bounds_of
 from rlx.envs.inspect_time import Deadline, OutOfTime
 from rlx.envs.make import EnvFacts, facts_of, make_env, quiet, quiet_simulator, source_of
 from rlx.envs.spaces import is_image
-from rlx.envs.vector import make_vector
+from rlx.envs.vector import is_batched, make_vector
 from rlx.errors import RlxError
 
 SECONDS = 4.0
@@ -117,6 +117,8 @@ def _run(bench: _Bench) -> None:
             bench.unchecked.append((name, "the environment raised or returned what cannot be used"))
         except RlxError as error:
             bench.unchecked.append((name, error.message))
+        except Exception as error:  # noqa: BLE001  people's environments may return anything
+            bench.unchecked.append((name, f"what the environment returned led to {type(error).__name__}: {error}"))
         else:
             bench.checked.append(name)
 
@@ -134,12 +136,11 @@ def _seeding(bench: _Bench) -> None:
 
 def _actions(bench: _Bench) -> None:
     if (why := _why_not_again(bench)) is not None:
-        bench.unchecked.append(("dead or duplicated actions", why))
-        return
+        raise RlxError(why)
     found, left_out = knobs(bench.make, bench.time_share("actions"))
     bench.knobs += found
     if left_out:
-        bench.unchecked.append(("dead or duplicated actions", f"{left_out} further values or numbers of the action"))
+        bench.unchecked.append(("actions", f"{left_out} further values or numbers of the action"))
 
 
 def _why_not_again(bench: _Bench) -> str | None:
@@ -161,8 +162,7 @@ def _behaviour(bench: _Bench) -> None:
 
 def _time(bench: _Bench) -> None:
     if (why := _why_not_again(bench)) is not None:
-        bench.unchecked.append(("the same step at another time", why))
-        return
+        raise RlxError(why)
     share = bench.time_share("reward over time")
     player = bench.aside()
     for moment in _moments(bench):
@@ -196,6 +196,10 @@ def _vector(bench: _Bench) -> None:
         )
     finally:
         vector.close()
+    if is_batched(bench.env, root=bench.root):
+        worlds = make_vector(bench.env, root=bench.root, num_envs=3)
+        bench.twins.append(bench.notebook.deadline.call(lambda: inspect_twins.worlds_twin(worlds, steps=steps)))
+        worlds.close()
 
 
 def _record(bench: _Bench, printed: str, total: float) -> Inspection:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from rlx.envs.inspect_spaces import Choice, choices, copied
 
 FIRST_SEED = 1000
 MOST_STATES, LEAST_STATES = 200, 8
+FEW_CHOICES = 8
 LONGEST_WAY, FOLLOWING = 24, 6
 """How far from the start states lie, and for how many steps an effect may take to show."""
 
@@ -26,6 +28,7 @@ class _Tally:
     """What is known of a choice: the pairs of values not yet told apart, and the states each value left unchanged."""
 
     choice: Choice
+    is_careful: bool
     states: int = 0
     alike: dict[tuple[float, float], int] = field(default_factory=dict)
     still: dict[float, int] = field(default_factory=dict)
@@ -43,13 +46,18 @@ class _Tally:
             return list(self.choice.values)
         return sorted({value for pair in self.alike for value in pair})
 
-    def learn(self, outcomes: dict[float, _Outcome]) -> None:
+    def learn(self, outcomes: dict[float, _Outcome], anew: Callable[[float], _Outcome | None]) -> None:
+        """Take in what values led to; a difference must show in new instances too: episodes before may have left traces.
+
+        Of many choices only those that were alike before are tried again, to save time.
+        """
         self.states += 1
         for value, outcome in outcomes.items():
             self.still[value] += outcome.is_still
-        for one, other in list(self.alike):
+        for (one, other), count in list(self.alike.items()):
             if one in outcomes and other in outcomes:
-                if same(outcomes[one].shown, outcomes[other].shown):
+                again = partial(map, anew, (one, other)) if count or self.is_careful else None
+                if _is_same(outcomes[one], outcomes[other], again):
                     self.alike[(one, other)] += 1
                 else:
                     del self.alike[(one, other)]
@@ -68,6 +76,13 @@ class _Outcome:
     is_still: bool
 
 
+def _is_same(one: _Outcome, other: _Outcome, anew: Callable[[], Iterable[_Outcome | None]] | None) -> bool:
+    if same(one.shown, other.shown) or anew is None:
+        return same(one.shown, other.shown)
+    first, second = anew()
+    return first is not None and second is not None and same(first.shown, second.shown)
+
+
 @dataclass
 class _State:
     """A state, by the way that leads to it, with an action to vary and those that follow."""
@@ -82,7 +97,7 @@ def knobs(make: Callable[[], Player], has_time: Callable[[], bool]) -> tuple[lis
     """Try every value of every choice in many states; return what was seen, and how many choices were left out."""
     player = make()
     found, left_out = choices(player.env.action_space)
-    tallies = [_Tally(choice) for choice in found]
+    tallies = [_Tally(choice, is_careful=len(found) <= FEW_CHOICES) for choice in found]
     rng = np.random.default_rng(FIRST_SEED)
     for number in range(MOST_STATES):
         waiting = [tally for tally in tallies if len(tally.wanted()) > 1]
@@ -100,9 +115,14 @@ def knobs(make: Callable[[], Player], has_time: Callable[[], bool]) -> tuple[lis
 def _try(player: Player, state: _State, tally: _Tally, make: Callable[[], Player]) -> Player:
     """Try the values of a choice in a state; an instance that raised is replaced."""
     outcomes: dict[float, _Outcome] = {}
+
+    @cache
+    def anew(value: float) -> _Outcome | None:
+        return _outcome(make(), state, tally.choice, value)
+
     for value in tally.wanted():
         try:
-            outcome = _outcome(player, state, tally.choice.put(state.action, value), value, tally.choice)
+            outcome = _outcome(player, state, tally.choice, value)
         except Broken:
             tally.raised.setdefault(value, str(player.step_number))
             player.close()
@@ -110,7 +130,7 @@ def _try(player: Player, state: _State, tally: _Tally, make: Callable[[], Player
             continue
         if outcome is not None:
             outcomes[value] = outcome
-    tally.learn(outcomes)
+    tally.learn(outcomes, anew)
     return player
 
 
@@ -129,7 +149,7 @@ def _drawn_state(player: Player, seed: int, distance: int) -> _State:
     return _State(seed, way, space.sample(), [space.sample() for _ in range(FOLLOWING)])
 
 
-def _outcome(player: Player, state: _State, action: Any, value: float, choice: Choice) -> _Outcome | None:
+def _outcome(player: Player, state: _State, choice: Choice, value: float) -> _Outcome | None:
     """Return what an action leads to from a state; None where it is not allowed there."""
     GlobalGenerators.seed(state.seed)
     before = player.reset(state.seed)
@@ -139,7 +159,7 @@ def _outcome(player: Player, state: _State, action: Any, value: float, choice: C
     if mask is not None and choice.index is None and not mask[int(value)]:
         return None
     shown: list[Any] = []
-    for each in [action, *(state.following if mask is None else [])]:
+    for each in [choice.put(state.action, value), *(state.following if mask is None else [])]:
         step = player.step(copied(each))
         shown.append([step.observation, step.reward, step.terminated, step.truncated])
         if step.ended:

@@ -19,7 +19,7 @@ from rlx.envs.inspect_record import ClockTrial
 from rlx.envs.inspect_spaces import copied
 from rlx.envs.kinds import attributes_of, is_env, kind_of
 
-MOVES = (10, 25, 50, 100, 300, 1000, 10_000, 1_000_000)
+MOVES = (10, 25, 50, 80, 120, 180, 300, 450, 800)
 WATCHED_STEPS, LEAST_WATCHED = 6, 3
 Place = tuple[int, tuple[str, ...]]
 """Which layer of wrappers, from outside, and the attributes that lead to the number."""
@@ -65,7 +65,8 @@ def try_clocks(player: Player, moment: Moment, places: dict[Place, float]) -> It
                 moved = _outcome(player, moment, place=place, amount=gain * steps)
             except Broken:  # the environment does not take it: that time is none it can be in
                 break
-            is_same = same(plain.observation, moved.observation) and plain.terminated == moved.terminated
+            is_same = same(plain.observation, moved.observation)
+            is_same = is_same and (plain.terminated, plain.truncated) == (moved.terminated, moved.truncated)
             yield ClockTrial(
                 _name(player, place), moment.seed, len(moment.actions), steps, plain.reward, moved.reward, is_same
             )

@@ -16,7 +16,7 @@ STEPS = 4
 _COVERED = (
     "is not within the observation space", "expecting numpy array dtype", "share an object", "must be a float",
     "expecting a numpy array", "boolean", "The reward is", "was not a tuple", "(obs, info)",
-    "old step API", "can be passed",
+    "old step API", "can be passed", "Casting input",
 )  # fmt: skip
 """What the inspection itself looks at, over more steps and with the values seen."""
 

@@ -164,12 +164,11 @@ class Player:
             raise Broken from error
 
     def _watch_reward(self, reward: Any) -> float:
-        try:
-            number = float(reward)
-        except (TypeError, ValueError):
+        if np.size(reward) != 1 or np.asarray(reward).dtype.kind not in "biuf":
             self._refuse("reward type", "reward", f"a {_kind(reward)}")
         if np.ndim(reward) or isinstance(reward, (bool, np.bool_)):
             self.note("reward type", "reward", f"a {_kind(reward)}")
+        number = float(np.asarray(reward).reshape(-1)[0])
         if not np.isfinite(number):
             self.note("not finite", "reward", str(number))
         return number
@@ -189,6 +188,9 @@ class Player:
             except (KeyError, IndexError, TypeError):
                 self._refuse("observation shape", spelled("observation", path), f"not in {brief(observation)}")
             self._watch_leaf(value, leaf, spelled("observation", path))
+        if isinstance(observation, np.ndarray) and observation.dtype.kind == "O":  # as vectors hold last observations
+            self._kept = None
+            return np.array(observation.tolist(), dtype=np.float64)
         copy = copied(observation)
         self._kept = (observation, copy)
         return copy

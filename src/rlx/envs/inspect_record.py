@@ -60,11 +60,13 @@ class Difference:
     one: str
     other: str
     is_permutation: bool = False
+    is_rounding: bool = False
 
 
-AGAIN, GLOBALS, LATER, TOUCHED, BESIDE, VECTOR = (
+AGAIN, GLOBALS, LATER, TOUCHED, BESIDE, VECTOR, WORLDS = (
     "again in a new instance", "under other global random generators", "again after other episodes",
     "with every observation overwritten by its receiver", "beside a second instance", "in a vector of two",
+    "with another action in a neighbouring world",
 )  # fmt: skip
 """The conditions under which an episode is played a second time."""
 

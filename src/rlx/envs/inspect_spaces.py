@@ -27,6 +27,20 @@ def copied(value: Any) -> Any:
     return value if isinstance(value, (int, float, np.generic)) else deepcopy(value)
 
 
+def is_close(one: Any, other: Any, *, within: float = 1e-6) -> bool:
+    """Say whether two values are equal but for rounding; what are no numbers must be equal."""
+    if isinstance(one, dict):
+        return all(is_close(one[key], other[key], within=within) for key in one)
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(is_close(*pair, within=within) for pair in zip(one, other, strict=True))
+    try:
+        mine, theirs = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    except (TypeError, ValueError):  # text, graphs
+        return bool(one == other)
+    is_alike = mine.shape == theirs.shape
+    return is_alike and bool(np.allclose(mine, theirs, rtol=within, atol=within / 1000, equal_nan=True))
+
+
 def leaves(space: Space, path: Path = ()) -> Iterator[tuple[Path, Space]]:
     """Yield the plain spaces that a space is made of, with the keys that lead to them."""
     if isinstance(space, spaces.Dict):

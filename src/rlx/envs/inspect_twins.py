@@ -13,10 +13,23 @@ from rlx.envs.differ import same
 from rlx.envs.generators import GlobalGenerators
 from rlx.envs.inspect_player import Player, Shown
 from rlx.envs.inspect_policies import by_chance
-from rlx.envs.inspect_record import AGAIN, BESIDE, GLOBALS, LATER, TOUCHED, VECTOR, Difference, Seeds, Twin, brief
-from rlx.envs.inspect_spaces import copied
+from rlx.envs.inspect_record import (
+    AGAIN,
+    BESIDE,
+    GLOBALS,
+    LATER,
+    TOUCHED,
+    VECTOR,
+    WORLDS,
+    Difference,
+    Seeds,
+    Twin,
+    brief,
+)
+from rlx.envs.inspect_spaces import copied, is_close
 
 SEED, STEPS, OTHER_SEEDS, OTHER_STEPS = 11, 60, 8, 12
+ROUNDING = 1e-4
 MakePlayer = Callable[[], Player]
 
 
@@ -55,16 +68,16 @@ def difference(one: Trace, other: Trace) -> Difference | None:
 
 
 def _differ(step: int, what: str, one: Any, other: Any) -> Difference:
-    return Difference(step, what, brief(one), brief(other), is_permutation=_is_permutation(one, other))
+    is_rounding = is_close(one, other, within=ROUNDING)
+    return Difference(step, what, brief(one), brief(other), _is_permutation(one, other), is_rounding)
 
 
 def _is_permutation(one: Any, other: Any) -> bool:
     """Say whether two arrays hold the same numbers, at least three different ones, in another order."""
     if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray) or one.shape != other.shape:
         return False
-    return len(np.unique(one)) >= min(3, one.size) > 1 and bool(
-        np.array_equal(np.sort(one.ravel()), np.sort(other.ravel()))
-    )
+    has_same_numbers = bool(np.array_equal(np.sort(one.ravel()), np.sort(other.ravel())))
+    return has_same_numbers and len(np.unique(one)) >= min(3, one.size) > 1 and not np.array_equal(one, other)
 
 
 def twins(make: MakePlayer, aside: MakePlayer, *, steps: int) -> Iterator[Twin]:
@@ -128,19 +141,13 @@ def vector_twin(make: MakePlayer, vector: Any, *, steps: int) -> Twin:
     first, _ = vector.reset(seed=[SEED, SEED + 1])
     trace = Trace(_of(first, 0))
     for action in original.actions:
-        batch = _batch(vector, action)
-        observations, rewards, terminated, truncated, infos = vector.step(batch)
+        observations, rewards, terminated, truncated, infos = vector.step(_batched(vector, [action, action]))
         ended = bool(terminated[0] or truncated[0])
         shown = infos["final_obs"][0] if ended else _of(observations, 0)
         trace.steps.append(Shown(shown, float(rewards[0]), bool(terminated[0]), bool(truncated[0])))
         if ended:
             break
     return Twin(VECTOR, SEED, len(trace.steps), _array_difference(original, trace))
-
-
-def _batch(vector: Any, action: Any) -> Any:
-    empty: Any = create_empty_array(vector.single_action_space, n=2)
-    return concatenate(vector.single_action_space, [copied(action), copied(action)], empty)
 
 
 def _of(batch: Any, index: int) -> Any:
@@ -151,22 +158,35 @@ def _of(batch: Any, index: int) -> Any:
     return copied(batch[index])
 
 
+def worlds_twin(vector: Any, *, steps: int) -> Twin:
+    """Step worlds twice, the second time with another action in the first: the others must not notice."""
+    traces = []
+    for first_seed in (SEED, SEED + 1):
+        GlobalGenerators.seed(1)
+        policy, other = (by_chance(vector.single_action_space, seed) for seed in (SEED, first_seed))
+        trace = Trace(_of(vector.reset(seed=SEED)[0], 1))
+        for _ in range(steps):
+            actions = [other(np.zeros(0), None), *(policy(np.zeros(0), None) for _ in range(vector.num_envs - 1))]
+            observations, rewards, terminated, truncated, _ = vector.step(_batched(vector, actions))
+            if np.logical_or(terminated, truncated).any():
+                break
+            trace.steps.append(Shown(_of(observations, 1), float(rewards[1]), False, False))
+        traces.append(trace)
+    return Twin(WORLDS, SEED, len(traces[0].steps), _array_difference(*traces))
+
+
+def _batched(vector: Any, actions: list[Any]) -> Any:
+    empty: Any = create_empty_array(vector.single_action_space, n=len(actions))
+    return concatenate(vector.single_action_space, [copied(action) for action in actions], empty)
+
+
 def _array_difference(one: Trace, other: Trace) -> Difference | None:
     """Compare by value: a vector holds its environments' numbers in arrays of the space's own type."""
-
-    def equal(mine: Any, theirs: Any) -> bool:
-        if isinstance(mine, dict):
-            return all(equal(mine[key], theirs[key]) for key in mine)
-        if isinstance(mine, tuple):
-            return all(map(equal, mine, theirs))
-        mine, theirs = np.asarray(mine), np.asarray(theirs)
-        return mine.shape == theirs.shape and bool(np.array_equal(mine.astype(theirs.dtype), theirs, equal_nan=True))
-
-    if not equal(one.first, other.first):
+    if not is_close(one.first, other.first):
         return _differ(0, "first observation", one.first, other.first)
     for number, (mine, theirs) in enumerate(zip(one.steps, other.steps, strict=False), start=1):
         for what in ("observation", "reward", "terminated", "truncated"):
-            if not equal(getattr(mine, what), getattr(theirs, what)):
+            if not is_close(getattr(mine, what), getattr(theirs, what)):
                 return _differ(number, what, getattr(mine, what), getattr(theirs, what))
     return None
 
