@@ -47,7 +47,7 @@ class _Tally:
         return sorted({value for pair in self.alike for value in pair})
 
     def learn(self, outcomes: dict[float, _Outcome], anew: Callable[[float], _Outcome | None]) -> None:
-        """Take in what values led to; a difference must show in new instances too: episodes before may have left traces.
+        """Take in what values led to; a difference must show in new instances too: earlier episodes may leave traces.
 
         Of many choices only those that were alike before are tried again, to save time.
         """
