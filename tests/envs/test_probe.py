@@ -94,7 +94,7 @@ def test_a_silent_divergence_is_noticed() -> None:
 
 def test_async_vectors_are_not_exact(tmp_path: Path) -> None:
     answer = probe(lambda: make_vector(Env(id="CartPole-v1", vectorization="async"), root=tmp_path, num_envs=2))
-    assert answer == Probe(False, "`AsyncVectorEnv` runs its environments in other processes and cannot be kept")
+    assert answer == Probe(False, "`AsyncVector` runs its environments in other processes and cannot be kept")
 
 
 def test_an_environment_that_cannot_be_made_is_no_exception(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlx.diagnose.case import Case, SeedCase
+from rlx.diagnose.case import RUNNING, Case, SeedCase
 from rlx.diagnose.diagnose import diagnose
 from rlx.diagnose.finding import Finding
 
@@ -19,4 +19,5 @@ def alarms(case: Case) -> tuple[Finding, ...]:
 
 def has_shown_enough(seed: SeedCase, case: Case) -> bool:
     """Say whether a seed can be judged: it ended, or is past the first part of its run; one not begun cannot."""
-    return bool(seed.series or seed.reason) and case.done(seed) >= EARLIEST
+    has_ended = seed.state != RUNNING
+    return bool(seed.series or seed.reason) and (has_ended or case.done(seed) >= EARLIEST)
