@@ -94,6 +94,7 @@ def test_a_script_without_a_with_block_ends_as_it_ended(project: Path, end: str,
 def test_a_killed_script_is_lost(project: Path) -> None:
     script = subprocess.Popen([sys.executable, "-c", SCRIPT + "time.sleep(60)"], cwd=project)
     wait_until(lambda: (project / "runs" / "mine_001" / "seed_0" / "heartbeat").exists())
+    wait_until(lambda: rlx.open("mine_001").seeds[0].rows)
     assert rlx.open("mine_001").status == "running"
     os.kill(script.pid, signal.SIGKILL)
     script.wait()
