@@ -89,3 +89,19 @@ def test_a_gpu_that_torch_cannot_use_is_said(cli: Cli, monkeypatch: pytest.Monke
     (check,) = [one for one in cli("doctor", "--quick", "--json").data["checks"] if one["name"] == "GPU"]
 
     assert check["value"] == "2 seen, but torch is the CPU build"
+
+
+def test_the_sandbox_is_tried_out_and_what_it_leaves_open_is_said(cli: Cli) -> None:
+    checks = {check["name"]: check["value"] for check in cli("doctor", "--quick", "--json").data["checks"]}
+    assert "ways out are closed" in checks["sandbox"]
+    assert "same account" in checks["sandbox leaves open"]
+
+
+def test_without_a_sandbox_plain_runs_are_still_ready(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rlx.sandbox import landlock, probe
+
+    probe.cache_clear()
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    answer = cli("doctor", "--quick", "--json")
+    assert answer.code == 0
+    assert states(answer)["sandbox"] == "missing"

@@ -120,10 +120,25 @@ def _tools(root: Path, *, is_quick: bool) -> Iterator[Check]:
     yield _check("ffmpeg", OK if program else MISSING, program or "not found", "rlx video still writes gifs")
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     yield _check("display", OK, display or "none; rlx draws without one")
+    yield from _sandbox()
     if not is_quick:
         yield _attempt("drawing an environment", lambda: _draw(root))
         if _version("mujoco"):
             yield _drawing_mujoco()
+
+
+def _sandbox() -> Iterator[Check]:
+    """Try out what the kernel enforces for a program that rlx must not trust."""
+    from rlx.sandbox import probe
+
+    try:
+        found = probe()
+    except RlxError as error:
+        yield _check("sandbox", MISSING, error.message, "studies need it (Linux with Landlock); plain runs do not")
+        return
+    tried = sum(says.endswith(": denied") for says in found.enforced)
+    yield _check("sandbox", OK, f"Landlock {found.abi}, tried out: {tried} ways out are closed, without network")
+    yield _check("sandbox leaves open", OK, "; ".join(found.not_covered))
 
 
 def _attempt(name: str, action: Callable[[], str]) -> Check:

@@ -1,0 +1,38 @@
+"""What the kernel enforces for a process: files, network, signals and limits; probed and reported, never assumed.
+
+Landlock and seccomp by ctypes, and rlimits: no dependency, as root and unprivileged alike. `enter` puts this process
+into a box for good; `start` starts a program in one, under a keeper that kills whatever the program leaves behind.
+
+What is not covered: see `box.not_covered`, which every `Enforced` repeats. Whoever runs outside the box under the same
+account can change rlx itself.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # `typing` would double the time that a keeper takes to start
+if TYPE_CHECKING:
+    from rlx.sandbox.box import SHARED_MEMORY, Box, Enforced, enter, in_force, private, system_reads
+    from rlx.sandbox.family import adopt, descendants, reap
+    from rlx.sandbox.program import kill, start
+    from rlx.sandbox.trial import probe
+
+_WHERE = {
+    **dict.fromkeys(("SHARED_MEMORY", "Box", "Enforced", "enter", "in_force", "private", "system_reads"), "box"),
+    **dict.fromkeys(("adopt", "descendants", "reap"), "family"),
+    **dict.fromkeys(("kill", "start"), "program"),
+    "probe": "trial",
+}
+
+__all__ = [
+    "SHARED_MEMORY", "Box", "Enforced", "adopt", "descendants", "enter", "in_force", "kill", "private", "probe", "reap",
+    "start", "system_reads",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'rlx.sandbox' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"rlx.sandbox.{_WHERE[name]}"), name)

@@ -1,0 +1,197 @@
+"""Trying a sandbox out: a program in a box attempts what it must not be able to do, and what happened is reported."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rlx.sandbox.box import Box, Enforced, in_force, system_reads
+from rlx.sandbox.program import kill, start
+
+_MOST_SECONDS = 20.0
+FORBIDDEN = {
+    "read": "reading a hidden file",
+    "list": "listing a hidden folder",
+    "link_out": "reading through a symbolic link",
+    "write": "writing outside",
+    "write_through": "writing through a symbolic link",
+    "hard_link": "linking a hidden file into its own folder",
+    "environment": "reading another process's environment",
+    "tcp": "a TCP connection",
+    "udp": "a UDP packet",
+    "unix": "a Unix socket reached by its path",
+    "abstract": "an abstract Unix socket",
+    "signal": "a signal to its starter",
+    "device": "making a device file",
+    "survive": "a process that outlives it",
+}
+"""What the program attempts and must fail at."""
+ALLOWED = {
+    "own_file": "writing in its own folder",
+    "program": "running a program",
+    "own_child": "a signal to its child",
+}
+"""What a box must leave working, or nothing could be trained in it."""
+
+PROGRAM = r"""
+import json, os, signal, socket, stat, subprocess, sys, time
+own, hidden, port, path, name, starter = sys.argv[1:]
+def tried(action):
+    try:
+        action()
+        return True
+    except OSError:
+        return False
+def reads(path):
+    with open(path) as stream: stream.read(1)
+def writes(path):
+    with open(path, "a") as stream: stream.write("x")
+def through(link, action):
+    os.symlink(hidden + "/secret", own + "/" + link)
+    action(own + "/" + link)
+def connects(family, kind, address):
+    with socket.socket(family, kind) as one:
+        one.settimeout(2)
+        one.connect(address)
+        one.send(b"x")
+def has_child():
+    child = subprocess.Popen(["/bin/sh", "-c", "sleep 60"])
+    child.terminate()
+    child.wait()
+def leaves_a_child():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for stream in (0, 1, 2): os.close(stream)
+            with open(own + "/left", "w") as stream: stream.write(str(os.getpid()))
+            time.sleep(600)
+        os._exit(0)
+    while not (os.path.exists(own + "/left") and os.path.getsize(own + "/left")): time.sleep(0.001)
+found = {
+    "read": tried(lambda: reads(hidden + "/secret")),
+    "list": tried(lambda: os.listdir(hidden)),
+    "link_out": tried(lambda: through("one", reads)),
+    "write": tried(lambda: writes(hidden + "/new")),
+    "write_through": tried(lambda: through("two", writes)),
+    "hard_link": tried(lambda: (os.link(hidden + "/secret", own + "/three"), reads(own + "/three"))),
+    "environment": tried(lambda: reads("/proc/" + starter + "/environ")),
+    "tcp": tried(lambda: connects(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", int(port)))),
+    "udp": tried(lambda: connects(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(port)))),
+    "unix": tried(lambda: connects(socket.AF_UNIX, socket.SOCK_STREAM, path)),
+    "abstract": tried(lambda: connects(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + name)),
+    "signal": tried(lambda: os.kill(int(starter), 0)),
+    "device": tried(lambda: os.mknod(own + "/device", stat.S_IFCHR | 0o600, os.makedev(1, 3))),
+    "own_file": tried(lambda: writes(own + "/file")),
+    "program": tried(lambda: subprocess.run(["/bin/sh", "-c", ":"], check=True)),
+    "own_child": tried(has_child),
+}
+leaves_a_child()
+print(json.dumps(found))
+"""
+
+
+@lru_cache(maxsize=2)
+def probe(*, may_go_unenforced: bool = False) -> Enforced:
+    """Try out, once a process, what a box without network enforces here (a tenth of a second).
+
+    Refuses where something that should be denied succeeded, or something that must work did not.
+    """
+    from rlx.errors import Refused
+
+    with tempfile.TemporaryDirectory(prefix="rlx-probe-") as folder:
+        own, hidden = Path(folder).resolve() / "own", Path(folder).resolve() / "hidden"
+        own.mkdir()
+        hidden.mkdir()
+        (hidden / "secret").write_text("secret")
+        box = Box(reads=system_reads(), writes=(own,))
+        found = in_force(box, may_go_unenforced=may_go_unenforced)
+        if not found.is_enforced:
+            return found
+        seen = _tried(box, own, hidden)
+    wrong = [says for key, says in FORBIDDEN.items() if seen[key] and _is_promised(key, found)]
+    wrong += [f"{says} failed" for key, says in ALLOWED.items() if not seen[key]]
+    if wrong:
+        raise Refused(
+            f"the sandbox does not hold: {', '.join(wrong)}", hint="rlx doctor says what this kernel enforces"
+        )
+    denied = tuple(f"{says}: denied" for key, says in FORBIDDEN.items() if not seen[key])
+    return replace(found, enforced=(*found.enforced, *denied), is_probed=True)
+
+
+def _is_promised(key: str, found: Enforced) -> bool:
+    """Say whether an attempt had to fail: older kernels and machines without the filter promise less."""
+    promised = {
+        "tcp": "no TCP" in found.enforced or "no sockets" in found.enforced,
+        "udp": "no sockets" in found.enforced,
+        "unix": "no sockets" in found.enforced,
+        "abstract": "no sockets" in found.enforced or "no signals to processes outside" in found.enforced,
+        "signal": "no signals to processes outside" in found.enforced,
+    }
+    return promised.get(key, True)
+
+
+def _tried(box: Box, own: Path, hidden: Path) -> Mapping[str, Any]:
+    with _listening(hidden) as (port, path, name):
+        argv = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            PROGRAM,
+            str(own),
+            str(hidden),
+            str(port),
+            path,
+            name,
+            str(os.getpid()),
+        ]
+        process = start(
+            argv, box, env={"PATH": "/usr/bin:/bin"}, cwd=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            told, talk = process.communicate(timeout=_MOST_SECONDS)
+        finally:
+            kill(process)
+    seen: dict[str, Any] = json.loads(told) if told else {}
+    if not seen:
+        from rlx.errors import Refused
+
+        last = talk.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
+        raise Refused(
+            f"nothing runs in the sandbox: {last[0]}", hint="is the interpreter installed in an unusual place?"
+        )
+    left = int((own / "left").read_text())
+    return {**seen, "survive": _lives(left)}
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _listening(folder: Path) -> Iterator[tuple[int, str, str]]:
+    """Offer sockets that a program outside a box could reach."""
+    name = f"rlx-probe-{os.getpid()}"
+    with contextlib.ExitStack() as open_ones:
+        inet = open_ones.enter_context(socket.socket())
+        inet.bind(("127.0.0.1", 0))
+        unix, abstract = (open_ones.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2))
+        unix.bind(str(folder / "socket"))
+        abstract.bind(f"\0{name}")
+        for one in (inet, unix, abstract):
+            one.listen()
+        yield inet.getsockname()[1], str(folder / "socket"), name

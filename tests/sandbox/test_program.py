@@ -1,0 +1,151 @@
+"""A program in a box: streams and exit codes as without, and nothing of it is left when it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlx.errors import Refused
+from rlx.sandbox import Box, descendants, kill, landlock, start, system_reads
+from tests.conftest import wait_until
+
+ENV = {"PATH": "/usr/bin:/bin"}
+
+
+def run(code: str, folder: Path, **box: object) -> tuple[int, str, str]:
+    kept = Box(reads=system_reads(), writes=(folder,), **box)  # type: ignore[arg-type]
+    argv = [sys.executable, "-I", "-c", code]
+    process = start(argv, kept, env=ENV, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    told, talk = process.communicate(timeout=60)
+    return process.returncode, told.decode(), talk.decode()
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_streams_folder_environment_and_exit_code_are_the_programs_own(tmp_path: Path) -> None:
+    code, told, talk = run(
+        "import os, sys; print(os.getcwd(), len(os.environ)); print('x', file=sys.stderr); exit(7)", tmp_path
+    )
+    assert (code, talk) == (7, "x\n")
+    assert told.split()[0] == str(tmp_path)
+    assert int(told.split()[1]) <= 2  # PATH, and LC_CTYPE which Python sets itself
+
+
+def test_reads_its_standard_input(tmp_path: Path) -> None:
+    process = start(
+        ["/bin/cat"], Box(reads=system_reads()), env=ENV, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.communicate(b"said", timeout=60)[0] == b"said"
+
+
+def test_the_packages_of_this_interpreter_can_be_imported(tmp_path: Path) -> None:
+    assert run("import numpy, gymnasium, rlx, orjson; print(rlx.__version__)", tmp_path)[:2] == (0, "0.1.0\n")
+
+
+def test_a_death_by_signal_is_told(tmp_path: Path) -> None:
+    assert run("import os; os.abort()", tmp_path)[0] == -signal.SIGABRT
+    assert run("import os; os.kill(os.getpid(), 9)", tmp_path)[0] == -signal.SIGKILL
+
+
+def test_signals_are_passed_on(tmp_path: Path) -> None:
+    code = "import signal, sys; signal.signal(15, lambda *_: sys.exit(3)); print('up', flush=True); signal.pause()"
+    kept = Box(reads=system_reads())
+    process = start([sys.executable, "-I", "-c", code], kept, env=ENV, cwd=tmp_path, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    process.terminate()
+    assert process.wait(timeout=60) == 3
+    process.stdout.close()
+
+
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for stream in (0, 1, 2): os.close(stream)
+        with open("pid.new", "w") as stream: stream.write(str(os.getpid()))
+        os.rename("pid.new", "pid")
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+while not os.path.exists("pid"): time.sleep(0.001)
+"""
+
+
+def test_a_daemon_does_not_outlive_the_program(tmp_path: Path) -> None:
+    assert run(DAEMON, tmp_path)[0] == 0
+    assert not lives(int((tmp_path / "pid").read_text()))
+
+
+def test_killing_kills_the_program_and_its_daemons(tmp_path: Path) -> None:
+    kept = Box(reads=system_reads(), writes=(tmp_path,))
+    process = start([sys.executable, "-I", "-c", DAEMON + "time.sleep(600)"], kept, env=ENV, cwd=tmp_path)
+    wait_until((tmp_path / "pid").exists)
+    daemon = int((tmp_path / "pid").read_text())
+    assert daemon in descendants(process.pid)
+    kill(process)
+    assert not lives(daemon)
+
+
+def test_a_fork_bomb_is_killed(tmp_path: Path) -> None:
+    bomb = (
+        "import os, time\nfor _ in range(60):\n    os.fork() or time.sleep(600)\n    time.sleep(0.001)\ntime.sleep(600)"
+    )
+    process = start([sys.executable, "-I", "-c", bomb], Box(reads=system_reads()), env=ENV, cwd=tmp_path)
+    wait_until(lambda: len(descendants(process.pid)) > 20)
+    kill(process)
+    assert descendants(process.pid) == ()
+
+
+def test_the_program_dies_with_whoever_started_it(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from rlx.sandbox import Box, start, system_reads\n"
+        "p = start(['/bin/sleep', '600'], Box(reads=system_reads()), env={}, cwd=Path('/'))\n"
+        "print(p.pid, flush=True); time.sleep(600)"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert starter.stdout is not None
+    keeper = int(starter.stdout.readline())
+    below = descendants(keeper)
+    assert below
+    starter.kill()
+    starter.wait()
+    starter.stdout.close()
+    wait_until(lambda: not lives(keeper) and not any(map(lives, below)))
+
+
+def test_the_program_cannot_signal_its_keeper(tmp_path: Path) -> None:
+    assert "PermissionError" in run("import os; os.kill(os.getppid(), 9)", tmp_path)[2]
+
+
+def test_refuses_what_cannot_be_started(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"absent cannot be started in its sandbox: .*No such file"):
+        start(["/bin/absent"], Box(reads=system_reads()), env=ENV, cwd=tmp_path)
+    with pytest.raises(Refused, match="Permission denied"):
+        start(["/bin/true"], Box(reads=(tmp_path,)), env=ENV, cwd=tmp_path)
+
+
+def test_without_landlock_nothing_starts_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    with pytest.raises(Refused, match="no Landlock"):
+        start(["/bin/true"], Box(), env=ENV, cwd=tmp_path)
+    assert start(["/bin/true"], Box(), env=ENV, cwd=tmp_path, may_go_unenforced=True).wait(timeout=60) == 0
+
+
+def test_hostile_variables_do_not_reach_the_keeper(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit(9)")
+    variables = {**ENV, "PYTHONPATH": str(tmp_path), "LD_PRELOAD": "/nowhere.so", "PYTHONSTARTUP": "x"}
+    process = start(["/bin/true"], Box(reads=system_reads()), env=variables, cwd=tmp_path)
+    assert process.wait(timeout=60) == 0

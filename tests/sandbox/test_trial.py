@@ -1,0 +1,84 @@
+"""The trial of a sandbox really attempts what must fail: outside a box all of it succeeds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rlx
+from rlx.errors import Refused
+from rlx.sandbox import landlock, probe, seccomp, trial
+
+SOURCE = Path(rlx.__file__).parent.parent
+OPEN_PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    probe.cache_clear()
+
+
+def test_everything_forbidden_is_denied_and_reported() -> None:
+    found = probe()
+    assert found.is_probed
+    assert found.abi >= 6
+    assert {f"{says}: denied" for says in trial.FORBIDDEN.values()} <= set(found.enforced)
+    assert json.loads(json.dumps(found.document())) == found.document()
+
+
+def test_outside_a_box_every_attempt_succeeds(tmp_path: Path) -> None:
+    own, hidden = tmp_path / "own", tmp_path / "hidden"
+    own.mkdir()
+    hidden.mkdir()
+    (hidden / "secret").write_text("secret")
+    with trial._listening(hidden) as (port, path, name):
+        argv = [sys.executable, "-c", trial.PROGRAM, str(own), str(hidden), str(port), path, name, str(os.getpid())]
+        seen = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=60).stdout)
+    os.kill(int((own / "left").read_text()), 9)
+    failed = {key for key, succeeded in seen.items() if not succeeded}
+    assert failed <= ({"device"} if os.getuid() else set())
+
+
+def test_a_box_that_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        trial,
+        "_tried",
+        lambda *_: {
+            **dict.fromkeys(trial.FORBIDDEN, False),
+            "udp": True,
+            "own_file": True,
+            "own_child": True,
+            "program": False,
+        },
+    )
+    with pytest.raises(Refused, match="does not hold: a UDP packet, running a program failed"):
+        probe()
+
+
+def test_without_landlock_the_probe_refuses_or_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    with pytest.raises(Refused):
+        probe()
+    assert not probe(may_go_unenforced=True).is_enforced
+
+
+def test_without_the_filter_the_probe_promises_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seccomp, "MACHINES", {})
+    found = probe()
+    assert "UDP and raw sockets" in found.not_covered
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not Path(OPEN_PYTHON).exists(), reason="needs root and a system Python")
+def test_holds_unprivileged_too() -> None:
+    code = "import json; from rlx.sandbox import probe; print(json.dumps(probe().document()))"
+    done = subprocess.run(
+        [OPEN_PYTHON, "-c", code], user=65534, group=65534, extra_groups=[], capture_output=True, text=True, timeout=60,
+        env={"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["probed"]
