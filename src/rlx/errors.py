@@ -8,7 +8,7 @@ RlxError                  1  failed
 ├── JobFailed             5  a training or evaluation job failed
 ├── EvidenceInvalid       6  evidence that cannot be used
 │   ├── CheckpointInvalid 6  altered, torn or foreign checkpoint
-│   └── FileDamaged       6  a file of a run that does not read as it was written
+│   └── FileDamaged       6  a file that does not read as it was written
 ├── MissingExtra          1  an optional dependency is not installed
 └── Interrupted         130  stopped by the user
 """
@@ -58,8 +58,10 @@ class CheckpointInvalid(EvidenceInvalid):
 class FileDamaged(EvidenceInvalid, ValueError):
     """A file in a run's folder is not what rlx wrote: edited, half copied, or hit by a broken disk."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, hint="restore the file from a copy, or delete the run: rlx rm RUN")
+    def __init__(
+        self, message: str, *, hint: str = "restore the file from a copy, or delete the run: rlx rm RUN"
+    ) -> None:
+        super().__init__(message, hint=hint)
 
 
 class MissingExtra(RlxError):

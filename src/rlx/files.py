@@ -157,20 +157,32 @@ def append_row(descriptor: int, row: bytes) -> None:
 
 def append_line(path: Path, row: bytes) -> None:
     """Append one line durably and under a lock; on error the file is as it was."""
+    with locked_append(path) as (descriptor, size):
+        append_durable(descriptor, row, size=size)
+
+
+@contextlib.contextmanager
+def locked_append(path: Path) -> Iterator[tuple[int, int]]:
+    """Yield a JSONL file's descriptor and size, locked and with a torn last line trimmed; the lock dies with us."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = trim_torn_tail(descriptor)
-        try:
-            append_row(descriptor, row)
-        except OSError:
-            os.ftruncate(descriptor, size)
-            raise
-        os.fsync(descriptor)
+        if size == 0:
+            sync_folder(path.parent)  # the file itself may be new: its name must last before a row in it counts
+        yield descriptor, size
     finally:
         os.close(descriptor)
-    if size == 0:
-        sync_folder(path.parent)  # the file itself is new
+
+
+def append_durable(descriptor: int, row: bytes, *, size: int) -> None:
+    """Append one line to a locked file of `size` bytes and fsync; after an fsync error the line may be there or not."""
+    try:
+        append_row(descriptor, row)
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+    os.fsync(descriptor)
 
 
 def trim_torn_tail(descriptor: int) -> int:

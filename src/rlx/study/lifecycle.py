@@ -1,4 +1,8 @@
-"""A candidate's life: its states and the moves between them; no other move exists."""
+"""A candidate's life: its states, the moves between them (no other exists), and the jobs that each state may launch.
+
+Who makes a move: `check` writes draft → validated (and back), jobs make launched, completed and debug as they start and
+end, `decide` alone makes advanced, rejected, inconclusive, confirmed, and `revert` ends what it takes back.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +32,37 @@ MOVES: dict[CandidateState, frozenset[CandidateState]] = {
     "rejected": frozenset(),
     "reverted": frozenset(),
 }
+DECISIONS: frozenset[CandidateState] = frozenset({"advanced", "rejected", "inconclusive", "debug", "confirmed"})
+"""The states that only a decision leads to; debug may also follow from how a job ended, or from a breach."""
 Phase = Literal["smoke", "baseline", "trial", "promotion", "confirmation"]
 """What a job is for: does it run at all, the pool, the race, the head on fresh seeds, the claim."""
+LAUNCHES: dict[Phase, frozenset[CandidateState]] = {
+    "smoke": frozenset({"validated", "inconclusive", "advanced"}),
+    "baseline": frozenset(),
+    "trial": frozenset({"validated", "launched", "inconclusive"}),
+    "promotion": frozenset({"advanced", "confirmed"}),
+    "confirmation": frozenset({"advanced"}),
+}
+"""The states a candidate may be in when a job of a phase is launched for it."""
+NULL_LAUNCHES: dict[str, frozenset[Phase]] = {
+    "baseline": frozenset({"smoke", "baseline", "confirmation"}),
+    "rehearsal": frozenset({"smoke"}),
+}
+"""The candidates that change nothing and have no life of their own, and the phases they run in."""
+Purpose = Literal["search", "confirm", "hold-out"]
+SEEDS: dict[Purpose, range] = {
+    "search": range(0, 1000),
+    "confirm": range(1000, 2000),
+    "hold-out": range(2000, 2**31),
+}
+"""The training seeds that each purpose draws from (`compare/objections.py` has the same); no seed serves two."""
 
 
 def may_move(before: CandidateState, after: CandidateState) -> bool:
     """Say whether a candidate may go from one state to another."""
     return after in MOVES[before]
+
+
+def seeds_for(phase: Phase) -> range:
+    """Return the training seeds that jobs of a phase may use."""
+    return SEEDS["confirm" if phase == "confirmation" else "search"]

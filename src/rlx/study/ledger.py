@@ -1,0 +1,241 @@
+"""The ledger: the append-only, hash-chained file that every state of a study is the replay of.
+
+A row is `{"prev", "body", "hash"}`: the body is the event as JSON text, the hash that of the previous hash and the
+body. A row that was acknowledged is on disk; one whose fsync failed may be there too, so whoever may try again names a
+`key`: the same kind and key never stand in a ledger twice.
+
+What is not covered: whoever may write the file may also rewrite it with a new chain, or cut whole rows off its end.
+That shows only against a head that is kept elsewhere (`audit`); a `Ledger` object keeps the last one it saw. Power loss
+on disks that lie about fsync, and locks on NFS, are not covered either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlx import files
+from rlx.errors import FileDamaged
+
+GENESIS = "0" * 64
+"""What the first row follows."""
+_OWN = frozenset({"id", "time", "event"})
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row's event; `event["candidate"]` is a field. Order is the file's, never the clock's."""
+
+    id: str
+    time: float
+    kind: str
+    fields: Mapping[str, Any]
+    hash: str
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a field, or `default` where the event has none of that name."""
+        return self.fields.get(name, default)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A head that was kept elsewhere: the hash of the ledger's last row at the time, and how many rows it had."""
+
+    head: str
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found: `rows` hold up to `head`; `bad_row` is the first that does not (None: the chain stands)."""
+
+    rows: int
+    head: str
+    bad_row: int | None = None
+    says: str = ""
+    torn_bytes: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Say whether every row holds and every anchor is in the chain."""
+        return not self.says
+
+
+class Held:
+    """A ledger that nobody else can append to now: read `events`, judge, `append`."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path, self._descriptor = path, descriptor
+        self._chain = _Chain(path)
+        self._catch_up()
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Every event so far, also those appended through this object."""
+        return tuple(self._chain.events)
+
+    @property
+    def head(self) -> str:
+        """The hash of the last row."""
+        return self._chain.head
+
+    def append(self, kind: str, /, *, key: str | None = None, **fields: Any) -> Event:
+        """Append an event durably; where the kind and key are there already, return that event and append nothing."""
+        self._catch_up()
+        id_ = os.urandom(8).hex() if key is None else f"{kind}:{key}"
+        if (known := self._chain.ids.get(id_)) is not None:
+            return self._chain.events[known]
+        row = _row(self._chain.head, _body(id_, kind, fields))
+        files.append_durable(self._descriptor, row, size=self._chain.size)
+        self._chain.extend(row + b"\n")
+        return self._chain.events[-1]
+
+    def _catch_up(self) -> None:
+        """Read what stands in the file and is not known yet: everything at first, then a row whose fsync failed."""
+        files.trim_torn_tail(self._descriptor)
+        self._chain.extend(files.complete_lines(self._path, offset=self._chain.size))
+
+
+class Ledger:
+    """A study's ledger file; every read proves the chain, every append is locked and durable."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen = GENESIS
+
+    def events(self) -> tuple[Event, ...]:
+        """Return every event; an unfinished last line was never acknowledged and is ignored."""
+        chain = _Chain(self.path)
+        chain.extend(files.complete_lines(self.path))
+        self._remember(chain.events)
+        return tuple(chain.events)
+
+    def head(self) -> str:
+        """Return the hash of the last row."""
+        self.events()
+        return self._seen
+
+    def append(self, kind: str, /, *, key: str | None = None, **fields: Any) -> Event:
+        """Append one event durably; where the kind and key are there already, return that event and append nothing."""
+        with self.held() as held:
+            return held.append(kind, key=key, **fields)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[Held]:
+        """Hold the ledger exclusively: read, judge, append with nobody between. Not re-entrant: use the `Held`."""
+        with files.locked_append(self.path) as (descriptor, _):
+            held = Held(self.path, descriptor)
+            self._remember(held.events)
+            yield held
+            self._remember(held.events)
+
+    def _remember(self, events: Iterable[Event]) -> None:
+        """Keep the head; rows that were seen before and are gone now are damage, however sound the rest is."""
+        hashes = [GENESIS, *(event.hash for event in events)]
+        if self._seen not in hashes:
+            raise _damaged(self.path, len(hashes), "rows that were there a moment ago are gone or rewritten")
+        self._seen = hashes[-1]
+
+
+def audit(path: Path, *, anchors: Iterable[Anchor] = ()) -> Audit:
+    """Prove the chain and that every anchored head is in it; names the first row that does not hold."""
+    chain, says = _Chain(path), ""
+    lines = files.complete_lines(path)
+    try:
+        chain.extend(lines)
+    except _BadRow as bad:
+        says = bad.says
+    bad_row = len(chain.events) + 1 if says else None
+    for anchor in anchors:
+        if not says and (missing := _missing(anchor, chain)):
+            bad_row, says = missing
+    torn = path.stat().st_size - len(lines) if path.exists() else 0
+    return Audit(len(chain.events), chain.head, bad_row, says, torn)
+
+
+def _missing(anchor: Anchor, chain: _Chain) -> tuple[int | None, str] | None:
+    """Say how an anchored head is not in the chain; the row is known where the anchor says how many there were."""
+    hashes = [GENESIS, *(event.hash for event in chain.events)]
+    if anchor.rows is None:
+        return None if anchor.head in hashes else (None, f"no row has the anchored hash {anchor.head}")
+    if anchor.rows >= len(hashes):
+        return len(hashes), f"{anchor.rows} rows were anchored and only {len(chain.events)} are there"
+    if hashes[anchor.rows] != anchor.head:
+        return anchor.rows, f"the row is not the one that was anchored as {anchor.head}"
+    return None
+
+
+class _BadRow(FileDamaged):
+    """A row that breaks the chain."""
+
+    def __init__(self, message: str, says: str) -> None:
+        super().__init__(message, hint="rlx study audit names what was changed; restore the file from a copy")
+        self.says = says
+
+
+class _Chain:
+    """The rows of a ledger file that hold so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.events: list[Event] = []
+        self.ids: dict[str, int] = {}
+        self.head = GENESIS
+        self.size = 0
+
+    def extend(self, lines: bytes) -> None:
+        """Add complete lines; raises at the first that does not hold, with those before it added."""
+        for line in lines.split(b"\n")[:-1]:
+            try:
+                event = _event(line, self.head)
+                if event.id in self.ids:
+                    raise ValueError(f"the event id {event.id} stands in an earlier row too")
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                says = str(error) if type(error) is ValueError else "the row is not what rlx writes"
+                raise _damaged(self.path, len(self.events) + 1, says) from None
+            self.ids[event.id] = len(self.events)
+            self.events.append(event)
+            self.head = event.hash
+            self.size += len(line) + 1
+
+
+def _damaged(path: Path, row: int, says: str) -> _BadRow:
+    return _BadRow(f"{path.parent.name}/{path.name}:{row}: {says}", says)
+
+
+def _body(id_: str, kind: str, fields: Mapping[str, Any]) -> str:
+    if taken := _OWN & fields.keys():
+        raise TypeError(f"an event's fields cannot be named {', '.join(sorted(taken))}")
+    return files.encode({"id": id_, "time": time.time(), "event": kind, **fields}).decode()
+
+
+def _row(prev: str, body: str) -> bytes:
+    return files.encode({"prev": prev, "body": body, "hash": _hash(prev, body)})
+
+
+def _hash(prev: str, body: str) -> str:
+    return files.sha256((prev + body).encode())
+
+
+def _event(line: bytes, prev: str) -> Event:
+    """Read a row that must follow the hash `prev`; ValueError says what is wrong with it."""
+    row = files.decode(line)
+    body, hash_ = row["body"], row["hash"]
+    if row["prev"] != prev:
+        raise ValueError("the row does not follow the one before it")
+    if _hash(prev, body) != hash_:
+        raise ValueError("the row's hash is not that of what it says")
+    if files.encode({"prev": prev, "body": body, "hash": hash_}) != line:
+        raise ValueError("the row is not written as rlx writes rows")
+    fields = files.decode(body)
+    if not (isinstance(fields["id"], str) and isinstance(fields["event"], str) and files.is_number(fields["time"])):
+        raise TypeError
+    return Event(fields.pop("id"), fields.pop("time"), fields.pop("event"), fields, hash_)

@@ -1,0 +1,119 @@
+"""What the ledger says of one thing: a candidate's standing, a job, an approval, a score, a draw, a violation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rlx.study.budget import Amount
+from rlx.study.contract import ApprovalLevel, Level
+from rlx.study.ledger import Event
+from rlx.study.lifecycle import CandidateState, Phase
+
+Outcome = Literal["completed", "failed", "timeout", "killed", "oom", "lost", "cancelled", "abandoned"]
+"""How a job ended; `abandoned` is an intent that never became a process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Somebody's word for one contract, byte for byte; `expires` is in seconds of the epoch."""
+
+    contract: str
+    level: ApprovalLevel
+    by: str
+    is_human: bool
+    expires: float
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a candidate stands; `plan` is what was checked, under `contract`; `content` is the plan without it."""
+
+    id: str
+    kind: str
+    sha256: str
+    state: CandidateState = "draft"
+    plan: str | None = None
+    contract: str | None = None
+    content: str | None = None
+    decisions: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One launch: what it reserves while it is open, what it spent, and how it and its seeds ended."""
+
+    id: str
+    candidate: str
+    phase: Phase
+    seeds: tuple[int, ...]
+    plan: str | None
+    reserve: Amount
+    run: str | None = None
+    process: Any = None
+    outcome: Outcome | None = None
+    spent: Amount | None = None
+    seed_states: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether no outcome is known: it runs, or somebody has to find out what became of it."""
+        return self.outcome is None
+
+    @property
+    def used_seeds(self) -> tuple[int, ...]:
+        """The seeds it may have trained: none where it was abandoned before it started."""
+        return () if self.outcome == "abandoned" and self.process is None else self.seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A job that waits; `claim` is the last row that took it and was not released."""
+
+    id: str
+    event: Event
+    claim: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What the evaluator measured of one training seed, under one contract."""
+
+    value: float
+    level: Level
+    file: str
+    sha256: str
+    contract: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A checkpoint's hash, and the row of the ledger that has it."""
+
+    sha256: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Episode seeds that came into being in a row of the ledger, for these candidates."""
+
+    purpose: str
+    first: int
+    episodes: int
+    candidates: tuple[str, ...]
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A row that is no legal move: it was not applied, and it is evidence that something else wrote the ledger."""
+
+    row: int
+    event: Event
+    says: str
+
+    def __str__(self) -> str:
+        return f"row {self.row} ({self.event.kind}): {self.says}"
