@@ -10,7 +10,7 @@ import pytest
 from rlx.config.load import parse
 from rlx.config.schema import Env, Experiment
 from rlx.errors import UsageError
-from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
+from rlx.evaluate.protocol import DRAWN, EPISODE_SEEDS, Protocol, draw
 from rlx.evaluate.rollout import Evaluator
 
 from .conftest import MakeProtocol
@@ -32,6 +32,13 @@ def test_training_never_uses_a_reserved_episode_seed() -> None:
     used = {seed for training_seed in range(300) for seed in env_seeds(training_seed, 16)}
     for reserved in EPISODE_SEEDS.values():
         assert not [seed for seed in used if seed in reserved]
+
+
+def test_episodes_of_a_study_begin_at_a_drawn_place_inside_their_range() -> None:
+    for purpose in DRAWN:
+        firsts = {draw(purpose, 50) for _ in range(20)}
+        assert len(firsts) > 15
+        assert all(0 <= first <= len(EPISODE_SEEDS[purpose]) - 50 for first in firsts)
 
 
 def test_episode_seeds_are_a_prefix_of_the_purposes_range(protocol: MakeProtocol) -> None:
