@@ -95,7 +95,7 @@ class Pin:
 
 
 def pin(tree: Path, to: Path) -> Pin:
-    """Copy a tree (a checked-out commit) to `to`, read-only, and its manifest beside it; the same tree again is fine."""
+    """Copy a tree (a checked-out commit) to `to`, read-only, its manifest beside it; the same tree again is fine."""
     new = to.with_name(f".{to.name}.{os.getpid()}.tmp")
     shutil.rmtree(new, ignore_errors=True)
     try:
