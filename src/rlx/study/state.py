@@ -246,9 +246,8 @@ class _Replay:
 
     def approved(self, event: Event) -> None:
         level, nonce, is_human = event["level"], event.get("nonce"), event["human"]
-        approval = Approval(
-            _text(event, "contract"), level, _text(event, "by"), is_human, float(event["expires"]), event
-        )
+        expires = files.number(event["expires"])
+        approval = Approval(_text(event, "contract"), level, _text(event, "by"), is_human, expires, event)
         _require(level in APPROVAL_LEVELS, f"there is no approval level `{level}`")
         _require(not (is_human and level == "asserted"), "an asserted approval cannot be called human")
         _require(nonce is None or nonce not in self._nonces, "the approval was used before")

@@ -1,0 +1,413 @@
+"""The gates: every reason why a job may not start now; pure, so that it is asked again right before the process starts.
+
+One launch needs no approval: the rehearsal. A smoke run of a candidate that changes nothing (`rehearsal` or
+`baseline`) may be tried on a contract that is settled and not approved yet, for at most ten minutes, and an hour for
+all of them together. Every other gate holds for it as for any job.
+
+What is not covered: what the facts say is only as true as whoever gathered them; a budget is kept by what jobs reserve,
+so a job whose supervisor does not end it in time overspends by as much; clocks are believed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rlx.study.budget import Amount
+from rlx.study.candidate import BASELINE
+from rlx.study.contract import APPROVAL_LEVELS, POINTS, Contract
+from rlx.study.lifecycle import LAUNCHES, NULL_LAUNCHES, CandidateState, Phase, seeds_for
+from rlx.study.state import State
+
+REHEARSAL_SECONDS = 600.0
+REHEARSALS_SECONDS = 3600.0
+"""What one rehearsal, and all of them before an approval, may reserve and use."""
+POOL = 3
+"""The scores that the head must have before a candidate is raced against it (fewer where the contract's claim has)."""
+CODES = {
+    "LEDGER": "the ledger has rows that are no legal moves",
+    "STOPPED": "the study has stopped",
+    "ESCALATED": "the study waits for a person",
+    "BLOCKED": "a point of the contract is not settled",
+    "NOT_APPROVED": "nobody approved the contract",
+    "APPROVAL_VOID": "the contract is not the one that was approved",
+    "APPROVAL_EXPIRED": "the approval has run out",
+    "APPROVAL_LEVEL": "the approval is weaker than the contract asks for",
+    "APPROVAL": "the approval does not hold",
+    "UNATTENDED": "the contract does not allow jobs without a person",
+    "REHEARSAL": "a rehearsal before the approval is too long",
+    "TASK_STALE": "the task no longer says what is in the repository",
+    "CANDIDATE": "the candidate is unknown, or not one that may run",
+    "SCOPE": "the change touches what the contract does not allow",
+    "PLAN": "what would run is not what was checked",
+    "STATE": "the candidate is not in a state for this",
+    "PHASE": "the study is not at the point for this",
+    "CLAIMS": "the contract's claims are used up",
+    "SEEDS_RANGE": "a training seed is not one for this phase",
+    "SEEDS_USED": "a training seed was used before",
+    "RESERVE": "the job does not reserve what it may use",
+    "BUDGET_SEEDS": "the training seeds are used up",
+    "BUDGET_HOURS": "the hours are used up",
+    "BUDGET_CANDIDATES": "the candidates are used up",
+    "DEADLINE": "the contract's time is over",
+    "PARALLEL": "as many jobs run as the contract allows",
+    "CORES": "too few cores are free",
+    "GPUS": "too few GPUs are free",
+    "DISK": "too little disk is free",
+    "SANDBOX": "the sandbox that the contract requires is not there",
+}
+"""What can refuse a launch, in the order it is reported."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a launch is refused; `code` is stable, `hint` the next step."""
+
+    code: str
+    says: str
+    hint: str = ""
+
+    def document(self) -> dict[str, str]:
+        """Return this as a `refused` row holds it."""
+        return {"code": self.code, "says": self.says, "hint": self.hint}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be launched; `plan` is the hash that `check` returned."""
+
+    candidate: str
+    phase: Phase
+    seeds: tuple[int, ...]
+    reserve: Amount
+    plan: str | None = None
+    is_unattended: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is true outside the ledger now, gathered by whoever asks; `content` is the plan without the contract."""
+
+    now: float
+    contract_sha256: str
+    contract_problems: tuple[str, ...] = ()
+    task_problems: tuple[str, ...] = ()
+    plan: str | None = None
+    content: str | None = None
+    candidate_problems: tuple[str, ...] = ()
+    breaches: tuple[str, ...] = ()
+    approval_problems: tuple[str, ...] = ()
+    sandbox_problems: tuple[str, ...] = ()
+    free_cores: int = 1
+    free_gpus: float = 0.0
+    free_disk_gb: float = 0.0
+
+
+def check(state: State, contract: Contract, request: Request, facts: Facts) -> tuple[Reason, ...]:
+    """Return every reason against a launch, in the order of `CODES`; empty: it may start."""
+    case = _Case(state, contract, request, facts)
+    return tuple(reason for gate in _GATES for reason in gate(case))
+
+
+def deadline(until: str, *, since: float) -> float | None:
+    """Return a contract's `until` in seconds of the epoch; 07:00 is the first after `since`. None: it is no time.
+
+    A time without a zone is this machine's; a day without a time ends with it.
+    """
+    try:
+        if re.fullmatch(r"\d{1,2}:\d\d", until):
+            start = datetime.fromtimestamp(since)
+            hour, minute = map(int, until.split(":"))
+            end = start.replace(hour=hour, minute=minute, second=0, microsecond=0)
+            return (end if end > start else end + timedelta(days=1)).timestamp()
+        is_day = re.fullmatch(r"\d{4}-\d\d-\d\d", until) is not None
+        return (datetime.fromisoformat(until) + timedelta(days=1 if is_day else 0)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+@dataclass(frozen=True)
+class _Case:
+    state: State
+    contract: Contract
+    request: Request
+    facts: Facts
+
+    @property
+    def is_null(self) -> bool:
+        return self.request.candidate in NULL_LAUNCHES
+
+    @property
+    def is_rehearsal(self) -> bool:
+        return self.is_null and self.request.phase == "smoke"
+
+    @property
+    def check_command(self) -> str:
+        return f"rlx check candidate {self.request.candidate}"
+
+
+Reasons = Iterator[Reason]
+
+
+def _ledger(case: _Case) -> Reasons:
+    found = case.state.violations
+    if found:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        yield Reason("LEDGER", f"the ledger is not what rlx wrote: {found[0]}{more}", "see every row: rlx study audit")
+
+
+def _stopped(case: _Case) -> Reasons:
+    hint = "to go on, amend the contract and approve it again: rlx study approve"
+    if case.state.stop is not None:
+        yield Reason("STOPPED", f"the study has stopped: {case.state.stop}", hint)
+    if case.state.escalation is not None:
+        yield Reason("ESCALATED", f"the study waits for a person: {case.state.escalation}", hint)
+
+
+def _blocked(case: _Case) -> Reasons:
+    hint = "settle the point in contract.yaml: rlx study show"
+    for says in case.facts.contract_problems:
+        yield Reason("BLOCKED", says, hint)
+    for point, title in POINTS.items():
+        is_settled = point in case.contract.confirmed and getattr(case.contract, point, None) is not None
+        if not is_settled and not any(says.startswith(title) for says in case.facts.contract_problems):
+            yield Reason("BLOCKED", f"{title}: not confirmed", hint)
+
+
+def _approval(case: _Case) -> Reasons:
+    reasons = tuple(_unapproved(case))
+    if not (reasons and case.is_rehearsal):
+        yield from reasons
+        return
+    used = sum(
+        (job.reserve if job.spent is None else job.spent).seconds for job in case.state.jobs.values()
+        if job.candidate in NULL_LAUNCHES and job.phase == "smoke"
+    )  # fmt: skip
+    asked = case.request.reserve.seconds
+    if not (asked <= REHEARSAL_SECONDS and used + asked <= REHEARSALS_SECONDS):
+        yield from reasons
+        yield Reason(
+            "REHEARSAL",
+            f"before an approval a rehearsal may take {REHEARSAL_SECONDS:.0f} s and all together "
+            f"{REHEARSALS_SECONDS:.0f} s; this one reserves {asked:.0f} s after {used:.0f} s",
+            "approve the contract first: rlx study approve",
+        )
+
+
+def _unapproved(case: _Case) -> Reasons:
+    approval, automation, hint = case.state.approval, case.contract.automation, "rlx study approve"
+    if approval is None:
+        yield Reason("NOT_APPROVED", "nobody approved the contract", hint)
+        return
+    if not approval.contract == case.facts.contract_sha256 == case.state.contract:
+        yield Reason("APPROVAL_VOID", f"the contract changed after {approval.by} approved it", hint)
+    if not case.facts.now < approval.expires:
+        yield Reason("APPROVAL_EXPIRED", f"the approval was good until {_moment(approval.expires)}", hint)
+    wanted = automation.approval if automation else APPROVAL_LEVELS[0]
+    if APPROVAL_LEVELS.index(approval.level) < APPROVAL_LEVELS.index(wanted):
+        yield Reason("APPROVAL_LEVEL", f"the approval is {approval.level}, the contract asks for {wanted}", hint)
+    for says in case.facts.approval_problems:
+        yield Reason("APPROVAL", says, hint)
+
+
+def _moment(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds).isoformat(" ", "minutes")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds} s"
+
+
+def _unattended(case: _Case) -> Reasons:
+    automation = case.contract.automation
+    if case.request.is_unattended and not (automation and automation.unattended):
+        hint = "set automation.unattended in contract.yaml and approve it: rlx study approve"
+        yield Reason("UNATTENDED", "the contract does not let jobs start without a person", hint)
+
+
+def _task(case: _Case) -> Reasons:
+    for says in case.facts.task_problems:
+        yield Reason("TASK_STALE", says, "see what changed: rlx task show")
+
+
+def _candidate(case: _Case) -> Reasons:
+    name = case.request.candidate
+    if not case.is_null and name not in case.state.candidates:
+        yield Reason("CANDIDATE", f"there is no candidate {name}", "propose it first: rlx propose")
+    for says in case.facts.candidate_problems:
+        yield Reason("CANDIDATE", says, f"mend it, then: {case.check_command}")
+
+
+def _scope(case: _Case) -> Reasons:
+    for says in case.facts.breaches:
+        yield Reason("SCOPE", says, f"take it back in the worktree, then: {case.check_command}")
+
+
+def _plan(case: _Case) -> Reasons:
+    asked, now, standing = case.request.plan, case.facts.plan, case.state.candidates.get(case.request.candidate)
+    hint = f"check it and launch with the hash that it prints: {case.check_command}"
+    if case.is_null:
+        if asked is not None and asked != now:
+            yield Reason("PLAN", f"what would run now is {now}, not {asked}", hint)
+        return
+    if asked is None:
+        yield Reason("PLAN", "the launch names no plan", hint)
+    elif asked != now:
+        yield Reason("PLAN", f"what would run now is {now}, not {asked}", hint)
+    if standing is None or standing.plan is None:
+        return
+    is_same = standing.contract == case.state.contract
+    if is_same and asked is not None and asked != standing.plan:
+        yield Reason("PLAN", f"what was checked is {standing.plan}, not {asked}", hint)
+    elif not is_same and standing.state == "validated":
+        yield Reason("PLAN", "the candidate was checked under another contract", hint)
+    if standing.content is not None and case.facts.content != standing.content:
+        yield Reason("PLAN", "the candidate changed since it was checked", "propose the change anew: rlx propose")
+
+
+def _state(case: _Case) -> Reasons:
+    standing, phase = case.state.candidates.get(case.request.candidate), case.request.phase
+    if standing is None or standing.state in LAUNCHES[phase] or phase == "baseline":
+        return
+    says = f"{standing.id} is {standing.state}: a {phase} is launched of what is {_either(LAUNCHES[phase])}"
+    yield Reason("STATE", says, _next_step(standing.id, standing.state))
+
+
+def _next_step(name: str, state: CandidateState) -> str:
+    steps: dict[CandidateState, str] = {
+        "draft": f"rlx check candidate {name}",
+        "validated": "trial it first: rlx next",
+        "launched": "wait for its jobs: rlx status",
+        "completed": f"rlx decide {name}",
+        "debug": f"mend it, then: rlx check candidate {name}",
+    }
+    return steps.get(state, "see what can be done: rlx next")
+
+
+def _either(words: frozenset[CandidateState]) -> str:
+    return " or ".join(sorted(words))
+
+
+def _phase(case: _Case) -> Reasons:
+    name, phase, head = case.request.candidate, case.request.phase, case.state.head
+    if case.is_null and phase not in NULL_LAUNCHES[name]:
+        yield Reason("PHASE", f"the {name} has no {phase} jobs", "see what can be done: rlx next")
+    elif not case.is_null and phase == "baseline":
+        yield Reason("PHASE", f"{name} is not the baseline", "rlx study baseline")
+    elif phase in ("promotion", "confirmation") and not case.is_null and name != head:
+        yield Reason("PHASE", f"only the head is launched for {phase}, and that is {head}", "rlx next")
+    elif phase == "confirmation" and head == BASELINE:
+        yield Reason("PHASE", "there is nothing to confirm: the head is the baseline", "rlx next")
+    elif phase == "trial":
+        yield from _pool(case)
+
+
+def _pool(case: _Case) -> Reasons:
+    """A candidate is raced against scores that the head did not win with: the baseline's pool, or its promotion."""
+    head, metric = case.state.head, case.contract.metric
+    need = min(POOL, metric.seeds) if metric else POOL
+    have = len(case.state.scores(head, "baseline" if head == BASELINE else "promotion"))
+    if have < need:
+        hint = "rlx study baseline" if head == BASELINE else "promote it first: rlx next"
+        yield Reason("PHASE", f"the head {head} has {have} fresh scores to race against and needs {need}", hint)
+
+
+def _claims(case: _Case) -> Reasons:
+    metric, state = case.contract.metric, case.state
+    if case.request.phase != "confirmation" or metric is None or state.head in state.claimed:
+        return
+    if state.claims >= metric.claims:
+        says = f"{state.claims} of {metric.claims} claims were made ({', '.join(sorted(state.claimed))})"
+        yield Reason("CLAIMS", says, "a new study makes new claims: rlx study new")
+
+
+def _seeds(case: _Case) -> Reasons:
+    name, phase, seeds, allowed = (
+        case.request.candidate,
+        case.request.phase,
+        case.request.seeds,
+        seeds_for(case.request.phase),
+    )
+    hint = "leave --seeds out: fresh ones are taken"
+    wrong = [str(seed) for seed in seeds if type(seed) is not int or seed not in allowed]
+    if wrong or not seeds or len(set(seeds)) != len(seeds):
+        says = f"{phase} takes distinct seeds from {allowed.start} to {allowed.stop - 1}"
+        yield Reason("SEEDS_RANGE", f"{says}, not {', '.join(wrong) or list(seeds)}", hint)
+    used = sorted(set(seeds) & case.state.used_seeds(name)) if phase != "smoke" else []
+    if used:
+        yield Reason("SEEDS_USED", f"{name} has used the seeds {', '.join(map(str, used))}", hint)
+
+
+def _budget(case: _Case) -> Reasons:
+    budget, reserve, state = case.contract.budget, case.request.reserve, case.state
+    needed = 0 if case.request.phase == "smoke" else len(case.request.seeds)
+    if not reserve.is_sane or reserve.seeds < needed or reserve.seconds == 0:
+        says = f"{needed} seeds need more than {reserve.seeds} seeds and {reserve.seconds:g} s reserved"
+        yield Reason("RESERVE", says, "see what can be done: rlx next")
+    if budget is None:
+        return
+    used = state.spent + state.reserved
+    hint = "raise it in contract.yaml and approve it: rlx study approve"
+    seeds = 0 if case.request.phase == "smoke" else reserve.seeds
+    if used.seeds + seeds > budget.seeds:
+        yield Reason("BUDGET_SEEDS", f"{seeds} seeds after {used.seeds} of {budget.seeds} are too many", hint)
+    if not used.seconds + reserve.seconds <= budget.hours * 3600:
+        says = f"{reserve.seconds / 3600:.2f} h after {used.seconds / 3600:.2f} of {budget.hours:g} h are too many"
+        yield Reason("BUDGET_HOURS", says, hint)
+    others = state.launched - {case.request.candidate}
+    if case.request.phase == "trial" and len(others) >= budget.candidates:
+        yield Reason("BUDGET_CANDIDATES", f"{len(others)} of {budget.candidates} candidates were launched", hint)
+
+
+def _deadline(case: _Case) -> Reasons:
+    budget, approval, now = case.contract.budget, case.state.approval, case.facts.now
+    if budget is None or budget.until is None:
+        return
+    end = deadline(budget.until, since=approval.event.time if approval else now)
+    if end is None or not now < end:
+        hint = "set budget.until in contract.yaml and approve it: rlx study approve"
+        yield Reason("DEADLINE", f"no job starts after {budget.until}", hint)
+
+
+def _room(case: _Case) -> Reasons:
+    hardware, facts, running = case.contract.hardware, case.facts, len(case.state.open_jobs)
+    if hardware is None:
+        return
+    if running >= hardware.parallel:
+        yield Reason("PARALLEL", f"{running} of {hardware.parallel} jobs run", "wait for one: rlx status")
+    if not facts.free_cores >= hardware.cores:
+        yield Reason("CORES", f"{facts.free_cores} cores are free, a seed needs {hardware.cores}", "rlx status")
+    if not facts.free_gpus >= hardware.gpus:
+        yield Reason("GPUS", f"{facts.free_gpus:g} GPUs are free, a seed needs {hardware.gpus:g}", "rlx status")
+    if not facts.free_disk_gb >= hardware.disk_gb:
+        says = f"{facts.free_disk_gb:.1f} GB are free, the contract asks for {hardware.disk_gb:g} GB"
+        yield Reason("DISK", says, "make room, for example: rlx ls, then rlx rm RUN")
+
+
+def _sandbox(case: _Case) -> Reasons:
+    automation = case.contract.automation
+    if automation is None or automation.sandbox == "required":
+        for says in case.facts.sandbox_problems:
+            yield Reason("SANDBOX", says, "see what this machine enforces: rlx doctor")
+
+
+_GATES: tuple[Callable[[_Case], Reasons], ...] = (
+    _ledger,
+    _stopped,
+    _blocked,
+    _approval,
+    _unattended,
+    _task,
+    _candidate,
+    _scope,
+    _plan,
+    _state,
+    _phase,
+    _claims,
+    _seeds,
+    _budget,
+    _deadline,
+    _room,
+    _sandbox,
+)
