@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from rlx.errors import RlxError
@@ -24,6 +25,41 @@ def git(*arguments: str, folder: Path) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.decode("utf-8", "replace")
+
+
+def git_bytes(
+    *arguments: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    fine: Collection[int] = (0,),
+    keeps: Collection[int] = (),
+    timeout_seconds: float = 600.0,
+) -> bytes:
+    """Return what a git command prints, byte for byte; its last words become the error.
+
+    Nothing of our own GIT_* variables reaches it but `environment`; `keeps` are descriptors it holds open.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    verb = next(word for word, before in zip(arguments, ("", *arguments), strict=False) if "-c" not in (word, before))
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            input=stdin,
+            env={**own, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", **(environment or {})},
+            pass_fds=tuple(keeps),
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise RlxError("no git was found", hint="install git") from None
+    except subprocess.TimeoutExpired:
+        raise RlxError(f"git {verb} took more than {timeout_seconds:.0f} seconds") from None
+    if done.returncode not in fine:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise RlxError(f"git {verb} failed: {lines[-1] if lines else f'exit code {done.returncode}'}")
+    return done.stdout
 
 
 def ffmpeg_program() -> str | None:
