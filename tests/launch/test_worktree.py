@@ -18,7 +18,12 @@ from rlx.launch.worktree import add, diff, diff_sha256, dirty, head, patch_text,
 
 
 def git(root: Path, *words: str) -> str:
-    author = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+    author = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
     return tools.git_bytes(*words, folder=root, environment=author).decode()
 
 
@@ -153,7 +158,7 @@ def test_attributes_filters_hooks_and_settings_of_the_worktree_have_no_say(tree:
     (tree / "pkg" / "reward.py").write_text("WEIGHT = 1e9\n")
     trap.unlink(missing_ok=True)
     assert set(told(tree, root)) == {".gitattributes", "pkg/reward.py"}
-    assert b"WEIGHT = 1e9" in patch_text(tree, head(root))
+    assert b"WEIGHT = 1e9" in patch_text(diff(tree, head(root)))
     add(root, tree.with_name("c002"), head(root), branch="rlx/s/c002")
     assert (tree.with_name("c002") / "pkg" / "reward.py").read_text() == "WEIGHT = 1.0\n"
     assert not trap.exists()
@@ -202,7 +207,9 @@ def test_files_stay_as_they_are_stored_whatever_the_attributes_say(root: Path) -
 def test_pointers_of_git_lfs_are_followed_to_what_was_fetched(root: Path) -> None:
     mesh = b"\x00mesh" * 1000
     digest = files.sha256(mesh)
-    (root / "arm.stl").write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(mesh)}\n")
+    (root / "arm.stl").write_text(
+        f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(mesh)}\n"
+    )
     pinned = commit(root)
     stored = root / ".git" / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
     stored.parent.mkdir(parents=True)
@@ -223,7 +230,7 @@ def test_large_files_are_compared_without_being_held(tree: Path, root: Path, mon
     assert change.after is not None
     assert change.after.startswith(b"13 bytes, sha256 ")
     with pytest.raises(Refused, match=r"pkg/reward.py cannot be part of a patch"):
-        patch_text(tree, head(root))
+        patch_text(diff(tree, head(root)))
 
 
 def test_the_hash_of_a_difference_knows_content_mode_and_path_and_not_their_order(tree: Path, root: Path) -> None:
@@ -247,12 +254,12 @@ def test_a_patch_carries_every_change_into_a_new_worktree(tree: Path, root: Path
     (tree / "pkg" / "__init__.py").unlink()
     (tree / "déjà vu.txt").write_text("x")
     (tree / "away").symlink_to("pkg")
-    patch = patch_text(tree, head(root))
+    patch = patch_text(diff(tree, head(root)))
     folder = tree.with_name("c002")
     add(root, folder, head(root), branch="rlx/s/c002", patch=patch)
     assert diff_sha256(diff(folder, head(root))) == diff_sha256(diff(tree, head(root)))
-    assert patch_text(folder, head(root)) == patch
-    assert patch_text(tree, head(root)) == patch
+    assert patch_text(diff(folder, head(root))) == patch
+    assert patch_text(diff(tree, head(root))) == patch
 
 
 def test_a_patch_that_leaves_the_worktree_is_refused_and_leaves_nothing_whole(root: Path) -> None:
@@ -363,7 +370,7 @@ def test_a_kill_at_any_git_of_an_add_is_repaired_by_the_next_add(root: Path, tmp
     folder = root / ".rlx" / "worktrees" / "k"
     add(root, folder, pinned)
     (folder / "pkg" / "reward.py").write_text("WEIGHT = 7.0\n")
-    (tmp_path / "patch").write_bytes(patch_text(folder, pinned))
+    (tmp_path / "patch").write_bytes(patch_text(diff(folder, pinned)))
     remove(folder)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text(SHIM)

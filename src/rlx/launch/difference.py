@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -18,15 +19,43 @@ from pathlib import Path, PurePosixPath
 
 from rlx import files
 from rlx.errors import Refused
-from rlx.launch.repository import EXECUTABLE, FILE, LINK, MODULE, Entry, Repository, object_id, opened, pointed_at, top_and_common
+from rlx.launch.repository import (
+    EXECUTABLE,
+    FILE,
+    LINK,
+    MODULE,
+    Entry,
+    Repository,
+    empty,
+    object_id,
+    opened,
+    pointed_at,
+    top_and_common,
+)
 from rlx.study.scope import Change
 
 OTHER = "other"
 LARGEST = 32 * 2**20
 CACHE = "__pycache__"
 IMPORTED = (".py", ".pyc", ".pyo", ".pyw", ".pyd", ".so", ".dll", ".dylib", ".pth", ".egg", ".whl", ".zip", ".sh")
-SETTINGS = (".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf", ".env", ".xml", ".mjcf", ".urdf", ".sdf", ".gin")
+SETTINGS = (
+    ".yaml",
+    ".yml",
+    ".json",
+    ".toml",
+    ".ini",
+    ".cfg",
+    ".conf",
+    ".env",
+    ".xml",
+    ".mjcf",
+    ".urdf",
+    ".sdf",
+    ".gin",
+)
 METADATA = (".egg-info", ".dist-info", ".egg-link")
+_TOLD = re.compile(rb"\d+ bytes, sha256 [0-9a-f]{64}\n")
+"""What stands for the content of a file that is too large to be held."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +107,28 @@ def diff_sha256(changes: Iterable[Change]) -> str:
     return files.sha256(files.encode(sorted(rows, key=lambda row: str(row[0]))))
 
 
-def patch_text(folder: Path, commit: str, *, root: Path | None = None) -> bytes:
-    """Return a worktree's changes as a patch that `add` takes: binary files and modes included."""
-    with opened(root or _project_around(folder)) as repository, tempfile.TemporaryDirectory() as scratch:
-        index = Path(scratch) / "index"
-        changes = sorted(_changes(repository, folder, commit), key=lambda change: change.after is not None)
-        _refuse_unpatchable(changes, folder)
-        repository.git("read-tree", commit, index=index)
-        rows = b"".join(_index_row(repository, change, like=commit) for change in changes)
-        repository.git("update-index", "-z", "--replace", "--index-info", index=index, stdin=rows)
-        options = ("--cached", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv")
-        return repository.git("diff", *options, "--no-color", "--src-prefix=a/", "--dst-prefix=b/", commit, index=index)
+def patch_text(changes: Iterable[Change]) -> bytes:
+    """Return changes as a patch that `add` takes: binary files and modes included."""
+    ordered = sorted(changes, key=lambda change: (change.after is not None, change.path))
+    for change in ordered:
+        if change.mode_after == OTHER or _TOLD.fullmatch(change.after or b""):
+            raise Refused(f"{change.path} cannot be part of a patch", hint="remove it from the worktree")
+    with tempfile.TemporaryDirectory(prefix="rlx-git-") as folder:
+        repository = empty(Path(folder))
+        before, after = (_tree(repository, ordered, is_after=is_after) for is_after in (False, True))
+        options = ("--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+        return repository.git("diff", *options, "--src-prefix=a/", "--dst-prefix=b/", before, after)
+
+
+def _tree(repository: Repository, changes: Iterable[Change], *, is_after: bool) -> str:
+    """Write one side of changes as a tree of git's, and return its id."""
+    sides = [(one.path, one.mode_after, one.after) if is_after else (one.path, one.mode_before, one.before)
+             for one in changes]  # fmt: skip
+    index = repository.git_dir / f"index-{is_after}"
+    rows = b"".join(_index_row(repository, path, mode, content) for path, mode, content in sides
+                    if mode is not None and content is not None)  # fmt: skip
+    repository.git("update-index", "-z", "--replace", "--index-info", index=index, stdin=rows)
+    return repository.git("write-tree", "--missing-ok", index=index).decode().strip()
 
 
 def sweep(folder: Path) -> None:
@@ -181,17 +221,7 @@ def _digest(content: bytes | None) -> str | None:
     return None if content is None else files.sha256(content)
 
 
-def _refuse_unpatchable(changes: Iterable[Change], folder: Path) -> None:
-    for change in changes:
-        is_large = change.mode_after in (FILE, EXECUTABLE) and (folder / change.path).stat().st_size > LARGEST
-        if change.mode_after == OTHER or is_large:
-            raise Refused(f"{change.path} cannot be part of a patch", hint="remove it from the worktree")
-
-
-def _index_row(repository: Repository, change: Change, *, like: str) -> bytes:
-    """Return how `git update-index --index-info` is told of one change."""
-    path = os.fsencode(change.path)
-    if change.after is None or change.mode_after is None:
-        return b"0 %s\t%s\0" % (b"0" * len(like), path)
-    identity = repository.git("hash-object", "-w", "--stdin", "--no-filters", stdin=change.after).strip()
-    return b"%s %s\t%s\0" % (change.mode_after.encode(), identity, path)
+def _index_row(repository: Repository, path: str, mode: str, content: bytes) -> bytes:
+    """Return how `git update-index --index-info` is told of one file."""
+    identity = repository.git("hash-object", "-w", "--stdin", "--no-filters", stdin=content).strip()
+    return b"%s %s\t%s\0" % (mode.encode(), identity, os.fsencode(path))

@@ -141,8 +141,17 @@ def opened(root: Path) -> Iterator[Repository]:
             hint="a study needs a repository of its own: put rlx.toml at the top, or git init here",
         )
     with tempfile.TemporaryDirectory(prefix="rlx-git-") as folder:
-        _furnish(Path(folder), common)
+        long_ids = b"sha256" in tools.git_bytes("rev-parse", "--show-object-format", folder=common)
+        _furnish(Path(folder), long_ids=long_ids)
+        alternates = Path(folder) / "objects" / "info" / "alternates"
+        alternates.write_bytes(os.fsencode(common / "objects") + b"\n")
         yield Repository(top, common, Path(folder))
+
+
+def empty(folder: Path) -> Repository:
+    """Make a repository without any object in an empty folder."""
+    _furnish(folder, long_ids=False)
+    return Repository(folder, folder, folder)
 
 
 def top_and_common(folder: Path) -> tuple[Path, Path]:
@@ -159,13 +168,12 @@ def top_and_common(folder: Path) -> tuple[Path, Path]:
     return Path(top).resolve(), Path(common)
 
 
-def _furnish(folder: Path, common: Path) -> None:
-    """Make a git folder that has nothing but other people's objects."""
+def _furnish(folder: Path, *, long_ids: bool) -> None:
+    """Make a git folder in which nothing has a say."""
     (folder / "objects" / "info").mkdir(parents=True)
     (folder / "refs").mkdir()
     (folder / "info").mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
-    long_ids = b"sha256" in tools.git_bytes("rev-parse", "--show-object-format", folder=common)
     extension = "[extensions]\n\tobjectformat = sha256\n" if long_ids else ""
     version = 1 if long_ids else 0
     (folder / "config").write_text(
@@ -173,7 +181,6 @@ def _furnish(folder: Path, common: Path) -> None:
         f"\tautocrlf = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n{extension}"
     )
     (folder / "info" / "attributes").write_text(_AS_STORED)  # wins over every .gitattributes
-    (folder / "objects" / "info" / "alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
 
 
 def _own_environment() -> Mapping[str, str]:

@@ -177,9 +177,7 @@ def _register(root: Path, folder: Path, commit: str, *, branch: str | None, lock
     if branch:
         common = top_and_common(root)[1]
         (common / "refs" / "heads" / f"{branch}.lock").unlink(missing_ok=True)  # we hold the name: nobody's any more
-    tools.git_bytes(
-        *QUIET, "worktree", "add", "--no-checkout", *where, str(folder), commit, folder=root, keeps=(lock,)
-    )
+    tools.git_bytes(*QUIET, "worktree", "add", "--no-checkout", *where, str(folder), commit, folder=root, keeps=(lock,))
 
 
 def _fill(root: Path, folder: Path, commit: str, *, patch: bytes | None) -> None:
