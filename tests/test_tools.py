@@ -46,3 +46,13 @@ def test_without_ffmpeg_the_hint_names_another_format(monkeypatch: pytest.Monkey
     with pytest.raises(RlxError) as caught:
         tools.ffmpeg(frames=[])
     assert "--format gif" in str(caught.value.hint)
+
+
+def test_git_bytes_tells_gits_last_words_and_takes_none_of_our_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    tools.git_bytes("init", "--quiet", folder=tmp_path)
+    assert tools.git_bytes("hash-object", "--stdin", folder=tmp_path, stdin=b"")[:4] == b"e69d"
+    with pytest.raises(RlxError, match="git rev-parse failed: fatal"):
+        tools.git_bytes("-c", "core.quotePath=off", "rev-parse", "HEAD", folder=tmp_path)

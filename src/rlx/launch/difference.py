@@ -169,7 +169,7 @@ def _change(path: str, entry: Entry | None, found: _Found | None, before: dict[s
 def _with_renames(changes: list[Change]) -> Iterator[Change]:
     gone = {(one.before, one.mode_before): one.path for one in changes if one.after is None and one.before}
     for one in changes:
-        source = gone.get((one.after, one.mode_after)) if one.before is None else None
+        source = gone.get((one.after, one.mode_after)) if one.before is None and one.after else None
         yield Change(one.path, None, one.after, None, one.mode_after, source) if source else one
 
 
