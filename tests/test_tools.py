@@ -54,5 +54,5 @@ def test_git_bytes_tells_gits_last_words_and_takes_none_of_our_settings(
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     tools.git_bytes("init", "--quiet", folder=tmp_path)
     assert tools.git_bytes("hash-object", "--stdin", folder=tmp_path, stdin=b"")[:4] == b"e69d"
-    with pytest.raises(RlxError, match="git rev-parse failed: fatal"):
-        tools.git_bytes("-c", "core.quotePath=off", "rev-parse", "HEAD", folder=tmp_path)
+    with pytest.raises(RlxError, match="git cat-file failed: fatal"):
+        tools.git_bytes("-c", "core.quotePath=off", "cat-file", "-p", "none", folder=tmp_path)
