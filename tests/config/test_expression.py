@@ -74,3 +74,33 @@ def test_anything_else_is_refused(text: str) -> None:
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Expression(text)
+
+
+def test_a_number_is_worked_out_too() -> None:
+    assert Expression("-energy * 2 + length").value(FIGURES) == 85.0
+    assert Expression("terminated").value(FIGURES) == 1.0
+
+
+def test_only_known_names_are_read_where_they_are_given() -> None:
+    assert Expression("spent > 0.5", known=("spent", "hours")).names == {"spent"}
+    with pytest.raises(ValueError, match=r"names `spend`, which there is not; did you mean `spent`\?"):
+        Expression("spend > 0.5", known=("spent", "hours"))
+    with pytest.raises(ValueError, match="there are: spent, hours"):
+        Expression("x > 0.5", known=("spent", "hours"))
+    with pytest.raises(ValueError, match="names none of spent, hours"):
+        Expression("1 > 0", known=("spent", "hours"))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_predicate"),
+    [
+        ("a > 1", True),
+        ("a > 1 and b < 2", True),
+        ("not a", True),
+        ("a", False),
+        ("-a + 1", False),
+        ("a or b > 1", False),
+    ],
+)
+def test_a_predicate_says_yes_or_no_by_its_form(text: str, is_predicate: bool) -> None:
+    assert Expression(text).is_predicate is is_predicate

@@ -1,4 +1,4 @@
-"""Pass predicates such as `return > 200 and length < 100`: parsed, checked and worked out; nothing is executed."""
+"""Expressions such as `return > 200 and length < 100`: parsed, checked and worked out; nothing is executed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
+
+from rlx.errors import did_you_mean
 
 LONGEST = 200  # characters: enough for a predicate, too short to nest deeply
 FIGURES = ("return", "length", "success", "terminated", "truncated")
@@ -37,22 +39,51 @@ _RETURN = "return_"  # `return` is a word of Python's own
 
 
 class Expression:
-    """A predicate over the figures of one episode; `ValueError` says what cannot be read."""
+    """A predicate or a number over named figures; `ValueError` says what cannot be read.
 
-    def __init__(self, text: str) -> None:
+    `known` are all the names there are; without it, those of an episode and any reward term.
+    """
+
+    def __init__(self, text: str, *, known: Iterable[str] | None = None) -> None:
         self.text = text
         self.tree = _parsed(text)
         if not self.names:
-            raise ValueError(f"names none of {', '.join(FIGURES)} and no reward term")
+            named = f"{', '.join(FIGURES)} and no reward term" if known is None else ", ".join(known)
+            raise ValueError(f"names none of {named}")
+        if known is not None:
+            _refuse_unknown(self.names, tuple(known))
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The figures it needs."""
         return frozenset(_figure(node.id) for node in ast.walk(self.tree) if isinstance(node, ast.Name))
 
+    @property
+    def is_predicate(self) -> bool:
+        """Whether it says yes or no by its form: a comparison, or several with and, or, not."""
+        return _is_predicate(self.tree.body)
+
     def holds(self, figures: Mapping[str, float | bool]) -> bool:
         """Say whether the predicate holds; `KeyError` names a figure that the episode does not have."""
         return bool(_value(self.tree.body, figures))
+
+    def value(self, figures: Mapping[str, float | bool]) -> float:
+        """Work out the number; NaN where it cannot be, `KeyError` names a figure that is not there."""
+        return float(_value(self.tree.body, figures))
+
+
+def _refuse_unknown(names: Iterable[str], known: tuple[str, ...]) -> None:
+    for name in sorted(set(names) - set(known)):
+        near = did_you_mean(name, known)
+        meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
+        raise ValueError(f"names `{name}`, which there is not; {meant}")
+
+
+def _is_predicate(node: ast.expr) -> bool:
+    if isinstance(node, ast.BoolOp):
+        return all(_is_predicate(part) for part in node.values)
+    is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return is_not or isinstance(node, ast.Compare)
 
 
 def _parsed(text: str) -> ast.Expression:

@@ -94,12 +94,13 @@ def expected(model: type[Section], key: str) -> str:
 
 def choices(model: type[Section], key: str) -> list[str]:
     """Return the words a key takes, if it takes words from a list."""
-    return _words(_json_schema(model)["properties"][key])
+    return words(_json_schema(model)["properties"][key])
 
 
-def _words(node: dict[str, Any]) -> list[str]:
+def words(node: dict[str, Any]) -> list[str]:
+    """Return the words that a JSON Schema node takes, if it takes words from a list."""
     own = [node["const"]] if "const" in node else node.get("enum", [])
-    nested = [word for option in node.get("anyOf", node.get("oneOf", [])) for word in _words(option)]
+    nested = [word for option in node.get("anyOf", node.get("oneOf", [])) for word in words(option)]
     return [word for word in [*own, *nested] if isinstance(word, str)]
 
 
@@ -112,8 +113,8 @@ def describe(node: dict[str, Any], definitions: dict[str, Any]) -> str:
     if options:
         return " or ".join(dict.fromkeys(describe(option, definitions) for option in options))
     if "const" in node or "enum" in node:
-        words = [_word(word) for word in ([node["const"]] if "const" in node else node["enum"])]
-        return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+        named = [_word(word) for word in ([node["const"]] if "const" in node else node["enum"])]
+        return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
     return _describe_type(node, definitions)
 
 
@@ -128,14 +129,14 @@ def _describe_type(node: dict[str, Any], definitions: dict[str, Any]) -> str:
     if kind == "array" and "prefixItems" not in node:
         item = describe(node.get("items", {}), definitions)
         return f"a list ({item.removeprefix('a ')} each)"
-    words = {"boolean": "true or false", "string": "text", "array": "a list", "object": "a mapping"}
-    return words.get(str(kind), "a value")
+    plain = {"boolean": "true or false", "string": "text", "array": "a list", "object": "a mapping"}
+    return plain.get(str(kind), "a value")
 
 
-def _describe_number(words: str, node: dict[str, Any]) -> str:
+def _describe_number(kind: str, node: dict[str, Any]) -> str:
     low, high = node.get("minimum"), node.get("maximum")
     if low is not None and high is not None:
-        return f"{words} from {low:g} to {high:.10g}"
+        return f"{kind} from {low:g} to {high:.10g}"
     if "exclusiveMinimum" in node:
-        return f"{words} > {node['exclusiveMinimum']:g}" + (f" and ≤ {high:g}" if high is not None else "")
-    return f"{words} ≥ {low:g}" if low is not None else words
+        return f"{kind} > {node['exclusiveMinimum']:g}" + (f" and ≤ {high:g}" if high is not None else "")
+    return f"{kind} ≥ {low:g}" if low is not None else kind

@@ -47,6 +47,21 @@ class Document:
         return Place(self.source)
 
 
+@dataclass(frozen=True)
+class Sort:
+    """What a file is meant to be, and how one begins or is made, for what is said about a bad one."""
+
+    noun: str = "config"
+    hint: str = "start with `env: {id: CartPole-v1}`"
+
+    @property
+    def is_config(self) -> bool:
+        return self.noun == "config"
+
+
+CONFIG = Sort()
+
+
 class _Loader(yaml.SafeLoader):
     """Safe YAML with the scalars of YAML 1.2 where 1.1 surprises: `3e-4` is a number, dates and `1:30` are text."""
 
@@ -90,22 +105,26 @@ def shown(path: Path | str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def read(path: Path) -> Document:
-    """Read a config file; every way a file can be bad is one line with a hint."""
+def read(path: Path, *, sort: Sort = CONFIG) -> Document:
+    """Read a config file, or one of another sort; every way a file can be bad is one line with a hint."""
+    return parse(read_text(path, sort=sort), source=shown(path), sort=sort)
+
+
+def read_text(path: Path, *, sort: Sort = CONFIG) -> str:
+    """Read a file that is a page of UTF-8 text."""
     source = shown(path)
-    return parse(_decode(_bytes(path, source), source), source=source)
+    return _decode(_bytes(path, source, sort), source)
 
 
-def parse(text: str, *, source: str) -> Document:
+def parse(text: str, *, source: str, sort: Sort = CONFIG) -> Document:
     """Parse the text of a config file."""
     node = _compose(text, source)
     if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
-        raise ConfigError(f"{source}: the config is empty", hint="start with `env: {id: CartPole-v1}`")
+        raise ConfigError(f"{source}: the {sort.noun} is empty", hint=sort.hint)
     if not isinstance(node, yaml.MappingNode):
         kind = "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
         raise ConfigError(
-            f"{source}:{_line(node)}: a config is a mapping of keys to values; this is {kind}",
-            hint="start with `env: {id: CartPole-v1}`",
+            f"{source}:{_line(node)}: a {sort.noun} is a mapping of keys to values; this is {kind}", hint=sort.hint
         )
     tree = _Tree(source)
     return Document(source, tree.build(node, ()), tree.places)
@@ -117,26 +136,27 @@ def value(text: str, *, source: str) -> Any:
     return None if node is None else _Tree(source).build(node, ())
 
 
-def _bytes(path: Path, source: str) -> bytes:
+def _bytes(path: Path, source: str, sort: Sort) -> bytes:
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
     except IsADirectoryError:
         inside = _configs_in(path)
         raise ConfigError(
-            f"{source}: this is a folder, not a config file",
+            f"{source}: this is a folder, not a {sort.noun} file",
             hint=f"name a file in it: {', '.join(map(shown, inside[:5]))}" if inside else "name a YAML file",
         ) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFound(f"no config file `{source}`", hint=near_files(path)) from None
+        hint = near_files(path) if sort.is_config else sort.hint
+        raise NotFound(f"no {sort.noun} file `{source}`", hint=hint) from None
     except ValueError:  # a NUL in the name
-        raise NotFound(f"no config file {source!r}", hint=near_files(Path("configs/x.yaml"))) from None
+        raise NotFound(f"no {sort.noun} file {source!r}", hint=near_files(Path("configs/x.yaml"))) from None
     except OSError as error:
         raise ConfigError(
             f"{source}: cannot be read: {error.strerror or error}", hint=f"look at its permissions: ls -l {source}"
         ) from None
     if len(content) > LARGEST_FILE:
-        raise ConfigError(f"{source}: too large for a config (over 1 MB)", hint="name a YAML file")
+        raise ConfigError(f"{source}: too large for a {sort.noun} (over 1 MB)", hint="name a YAML file")
     return content
 
 

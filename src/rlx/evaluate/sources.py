@@ -45,6 +45,22 @@ def sources_of(env: gymnasium.Env[Any, Any], names: Iterable[str], *, root: Path
     return Sources(files=dict(sorted(hashes.items())), packages=dict(sorted(packages.items())))
 
 
+def files_behind(names: Iterable[str], *, root: Path, folders: Iterable[str] = (".",)) -> tuple[str, ...]:
+    """Find, without running anything, the project files behind `file.py`, `file.py:Class` or `module:Class`.
+
+    `folders` of the project are where imports start from.
+    """
+    project = root.resolve()
+    starts = tuple((project / folder).resolve() for folder in folders)
+    named: set[Path] = set()
+    for name in names:
+        file = _named_file(name, project)
+        modules = () if file or name.partition(":")[0].endswith(".py") else (name.partition(":")[0],)
+        named.update(path for module in modules for path in _resolve(module, starts, project))
+        named.update((file,) if file else ())
+    return tuple(sorted(path.relative_to(project).as_posix() for path in _closure(named, project, starts)))
+
+
 def edited(evaluations: Iterable[Mapping[str, Any]], *, root: Path) -> list[str]:
     """Return the project files behind evaluations that are other now, or gone."""
     then = [item for one in evaluations for item in (one.get("protocol") or {}).get("files", {}).items()]
@@ -93,7 +109,7 @@ def _named_file(name: str, project: Path) -> Path | None:
     return path if text.endswith(".py") and path.is_file() and _is_own(path, project) else None
 
 
-def _closure(start: set[Path], project: Path) -> set[Path]:
+def _closure(start: set[Path], project: Path, starts: tuple[Path, ...] = ()) -> set[Path]:
     """Add the project files that these import, and so on."""
     found: set[Path] = set()
     waiting = sorted(start)
@@ -101,11 +117,11 @@ def _closure(start: set[Path], project: Path) -> set[Path]:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            waiting.extend(_imported_files(path, project))
+            waiting.extend(_imported_files(path, project, starts))
     return found
 
 
-def _imported_files(path: Path, project: Path) -> Iterator[Path]:
+def _imported_files(path: Path, project: Path, starts: tuple[Path, ...]) -> Iterator[Path]:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
@@ -113,9 +129,9 @@ def _imported_files(path: Path, project: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _resolve(alias.name, (path.parent, project), project)
+                yield from _resolve(alias.name, (path.parent, project, *starts), project)
         elif isinstance(node, ast.ImportFrom):
-            folders = (path.parents[node.level - 1],) if node.level else (path.parent, project)
+            folders = (path.parents[node.level - 1],) if node.level else (path.parent, project, *starts)
             prefix = f"{node.module}." if node.module else ""
             for name in [node.module or "", *(prefix + alias.name for alias in node.names)]:
                 yield from _resolve(name, folders, project)

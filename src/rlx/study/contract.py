@@ -2,129 +2,401 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
 
-from pydantic import Field
+from rlx import files, tools
+from rlx.config.expression import Expression
+from rlx.config.schema import METRICS
+from rlx.config.yaml_lines import Sort
+from rlx.errors import did_you_mean
+from rlx.study import document, evaluator, patterns
+from rlx.study import task as tasks
+from rlx.study.task import Place, Task
+from rlx.study.terms import (
+    APPROVAL_LEVELS,
+    POINTS,
+    ApprovalLevel,
+    Automation,
+    Baseline,
+    Budget,
+    Contract,
+    Evaluation,
+    Guardrail,
+    Hardware,
+    Level,
+    Metric,
+    Point,
+    Scope,
+)
 
-from rlx.config.schema import Count, Flag, NonNegative, Positive, PositiveShare, Section, Text
-from rlx.study.task import Name, Surface
+__all__ = [
+    "APPROVAL_LEVELS", "POINTS", "ApprovalLevel", "Automation", "Baseline", "Budget", "Contract", "Evaluation",
+    "Guardrail", "Hardware", "Level", "Metric", "Point", "Problem", "Scope", "Status", "allowed", "dump", "figures_of",
+    "notes", "problems", "read", "sha256", "status",
+]  # fmt: skip
 
-SCHEMA: Literal[1] = 1
-Point = Literal["task", "metric", "scope", "budget", "hardware", "baseline", "evaluation", "automation"]
-POINTS: dict[Point, str] = {
-    "task": "task definition",
-    "metric": "primary metric and guardrails",
-    "scope": "tuning scope",
-    "budget": "wall-clock and compute budget",
-    "hardware": "hardware target",
-    "baseline": "baseline command",
-    "evaluation": "evaluation protocol",
-    "automation": "automation and stop rules",
+SORT = Sort("contract", "make one: rlx study new")
+FILE = "contract.yaml"
+Status = Literal["blocked", "ready", "approved"]
+MINIMUM_SEEDS = 10
+"""Fewer training seeds a side make every verdict provisional (see `compare.looks`)."""
+SEALED_FIGURES = (
+    "return", "success_rate", "pass_rate", "length_mean", "mean", "median", "std", "min", "max", "cut",
+)  # fmt: skip
+"""What rlx's own evaluator reports of a checkpoint; `return` is the mean."""
+STOP_NAMES = ("candidates", "rejected_in_a_row", "debug_in_a_row", "gain", "spent", "hours")
+COMMENTS = {
+    "confirmed": "Points that a person has looked at and agreed to; all eight are needed. Any edit voids an approval.",
+    "metric": "2. The one figure that decides.",
+    "metric.source": "evaluator, or training (reported: never moves an incumbent)",
+    "metric.min_effect": "in the metric's unit: less than this is no improvement",
+    "metric.seeds": "training seeds a side of the claim; under 10 it stays provisional",
+    "metric.claims": "how many confirmations may be made; alpha is shared among them",
+    "guardrails": "Figures that must not fall: harm blocks where it is shown, safety must be shown within the margin.",
+    "scope": "3. What candidates may change; forbidden wins.",
+    "scope.surfaces": "of the task",
+    "scope.paths": "globs, or regions as file.py::Class.method",
+    "scope.keys": "config keys, e.g. algo.*",
+    "budget": "4. What all jobs together may use.",
+    "budget.hours": "of training, summed over seeds",
+    "budget.per_seed_minutes": "a seed is killed then",
+    "budget.trial_steps": "share of the training steps that a trial takes",
+    "budget.until": "no job starts after this (07:00, or a date and time)",
+    "hardware": "5. What one seed needs, and how many run side by side.",
+    "hardware.reads": "folders outside the repository that jobs may read",
+    "baseline": "6. What every candidate is measured against.",
+    "evaluation": "7. How policies are scored; level is the least that counts.",
+    "evaluation.confirm_episodes": "drawn after both sides' checkpoints are in the ledger",
+    "evaluation.minutes": "an evaluation is killed then",
+    "automation": "8. What runs without a person, who must have approved it, and when it ends.",
+    "automation.approval": "the least that counts: asserted, signed or other user",
+    "automation.stop": f"expressions over {', '.join(STOP_NAMES)}",
 }
-"""The eight confirmations, in the order they are shown."""
-Level = Literal["sealed", "pinned", "reported"]
-ApprovalLevel = Literal["asserted", "signed", "other user"]
-APPROVAL_LEVELS: tuple[ApprovalLevel, ...] = ("asserted", "signed", "other user")
+EXAMPLES: dict[Point, str] = {
+    "metric": "metric: {name: success_rate, direction: maximize}",
+    "scope": "scope: {surfaces: [hyperparameters]}",
+    "budget": "budget: {seeds: 60, hours: 4, per_seed_minutes: 5}",
+    "hardware": "hardware: {cores: 1, parallel: 2}",
+    "baseline": "baseline: {commit: <sha>, command: <what trains>}",
+    "evaluation": "evaluation: {level: sealed, episodes: 20, confirm_episodes: 50}",
+    "automation": "automation: {approval: asserted, stop: [rejected_in_a_row >= 8]}",
+}
 
 
-class Metric(Section):
-    """The one figure that decides; `min_effect` is in its unit, `seeds` a side, `claims` how many may be made."""
+@dataclass(frozen=True)
+class Problem:
+    """Why one of the eight points is not settled."""
 
-    name: Text
-    source: Literal["evaluator", "training"] = "evaluator"
-    direction: Literal["maximize", "minimize"] = "maximize"
-    aggregate: Literal["mean"] = "mean"
-    min_effect: NonNegative = 0.0
-    seeds: Annotated[int, Field(strict=True, ge=2, le=100)] = 10
-    alpha: PositiveShare = 0.05
-    claims: Count = 1
+    point: Point
+    says: str
+    hint: str = ""
 
-
-class Guardrail(Section):
-    """A figure to watch: `harm` blocks where it is shown to get worse by more than `margin`, `safety` must be shown.
-
-    `expression` is over the evaluator's figures, e.g. `success_rate` or `-length_mean`: higher is better.
-    """
-
-    expression: Text
-    margin: NonNegative = 0.0
-    mode: Literal["harm", "safety"] = "harm"
+    def __str__(self) -> str:
+        return f"{POINTS[self.point]}: {self.says}" + (f" ({self.hint})" if self.hint else "")
 
 
-class Scope(Section):
-    """What candidates may change: named surfaces of the task, or paths, regions and keys; forbidden wins."""
-
-    surfaces: tuple[Surface, ...] = ()
-    paths: tuple[Text, ...] = ()
-    keys: tuple[Text, ...] = ()
-    forbidden: tuple[Text, ...] = ()
+def read(path: Path) -> Contract:
+    """Read a contract; every problem with file and line."""
+    return document.read(path, Contract, sort=SORT)
 
 
-class Budget(Section):
-    """What all jobs together may use, and one seed at most (enforced: it is killed then)."""
-
-    seeds: Count
-    hours: Positive
-    per_seed_minutes: Positive
-    candidates: Count = 100
-    until: Text | None = None
-    trial_steps: PositiveShare = 1.0
+def sha256(path: Path) -> str:
+    """Return the hash of the file's bytes: what an approval is for."""
+    return files.sha256(path.read_bytes())
 
 
-class Hardware(Section):
-    """What one seed needs, and how many may run side by side."""
-
-    cores: Count = 1
-    gpus: NonNegative = 0.0
-    memory_gb: Positive | None = None
-    disk_gb: Positive = 5.0
-    parallel: Count = 1
-    reads: tuple[Text, ...] = ()
-    """Further folders outside the repository that jobs may read (data sets); absolute."""
+def dump(contract: Contract) -> str:
+    """Return the contract as YAML with comments, for people to edit; a missing point stands there as a comment."""
+    data = contract.model_dump(mode="json", by_alias=True, exclude_none=True)
+    text = document.dump(data, comments=COMMENTS, head=f"Contract of study {contract.study} on task {contract.task}.")
+    missing = [EXAMPLES[point] for point in EXAMPLES if getattr(contract, point) is None]
+    return text + "".join(f"\n# not settled, for example:\n# {example}\n" for example in missing)
 
 
-class Baseline(Section):
-    """What every candidate is measured against: a commit and the command or config at it."""
-
-    commit: Text
-    command: Text
-    config_sha256: Text = ""
+def status(found: Sequence[Problem], *, is_approved: bool) -> Status:
+    """Derive where a contract stands: blocked while a point is not settled, then ready, then approved."""
+    return "blocked" if found else "approved" if is_approved else "ready"
 
 
-class Evaluation(Section):
-    """How policies are scored; `level` is the least that counts."""
+def problems(contract: Contract, task: Task, *, root: Path) -> tuple[Problem, ...]:
+    """Return why points are not settled: missing, wrong, at odds with task and repository, or not confirmed."""
+    checks: dict[Point, Callable[[Contract, Task, Path], Iterator[str]]] = {
+        "task": _task,
+        "metric": _metric,
+        "scope": _scope,
+        "budget": _budget,
+        "hardware": _hardware,
+        "baseline": _baseline,
+        "evaluation": _evaluation,
+        "automation": _automation,
+    }
+    found: list[Problem] = []
+    for point, check in checks.items():
+        if point != "task" and getattr(contract, point) is None:
+            found.append(Problem(point, f"`{point}` is missing", EXAMPLES[point]))
+            continue
+        found += [Problem(point, says) for says in check(contract, task, root)]
+        if point not in contract.confirmed:
+            found.append(Problem(point, "not confirmed", f"confirmed: [{point}, …]"))
+    return tuple(found)
 
-    level: Level = "sealed"
-    episodes: Count = 20
-    confirm_episodes: Count = 50
-    deterministic: Flag = True
-    minutes: Positive = 10.0
+
+def notes(contract: Contract, task: Task) -> tuple[Problem, ...]:
+    """Return what is allowed and should be known: what makes every verdict provisional, what is not enforced."""
+    return tuple(Problem(point, says) for point, says in _notes(contract, task))
 
 
-class Automation(Section):
-    """What runs without a person, who must have approved it, and when it ends."""
+def _notes(contract: Contract, task: Task) -> Iterator[tuple[Point, str]]:
+    metric, evaluation, automation = contract.metric, contract.evaluation, contract.automation
+    if metric and metric.seeds < MINIMUM_SEEDS:
+        yield "metric", f"{metric.seeds} seeds a side: every verdict is provisional and never moves an incumbent"
+    if evaluation and evaluation.level == "reported":
+        yield "evaluation", "level reported: scores come from the training's own logs and never move an incumbent"
+    if metric and metric.source == "training" and task.adapter.kind == "rlx":
+        yield "metric", "source training: rlx evaluates this task itself; `source: evaluator` is stronger"
+    if automation and automation.network:
+        yield "automation", "jobs may use the network: they could fetch or send anything"
+    if automation and automation.sandbox == "if available":
+        yield "automation", "where the kernel has no sandbox, jobs run without one; evidence says so"
+    if automation and automation.unattended and automation.approval == "asserted":
+        yield "automation", "unattended with an asserted approval: anyone on this account could have made it"
 
-    approval: ApprovalLevel = "asserted"
-    unattended: Flag = False
-    network: Flag = False
-    sandbox: Literal["required", "if available"] = "required"
-    expires_days: Positive = 7.0
-    stop: tuple[Text, ...] = ()
-    """Expressions over `candidates`, `rejected_in_a_row`, `debug_in_a_row`, `gain`, `spent` (share), `hours`."""
+
+def allowed(scope: Scope, task: Task) -> Place:
+    """Return the paths and keys that a scope opens: its own, and those of the surfaces it names."""
+    surfaces = [task.surfaces[name] for name in scope.surfaces if name in task.surfaces and name != "evaluator"]
+    return Place(
+        paths=tuple(dict.fromkeys((*scope.paths, *(path for place in surfaces for path in place.paths)))),
+        keys=tuple(dict.fromkeys((*scope.keys, *(key for place in surfaces for key in place.keys)))),
+    )
 
 
-class Contract(Section):
-    """A contract as `contract.yaml` holds it; a section that is missing is a point that is not settled."""
+def figures_of(task: Task, level: Level) -> tuple[str, ...]:
+    """Return the figures that an evaluation of this level has; empty where the task does not say."""
+    adapter = task.adapter
+    if level == "sealed":
+        return SEALED_FIGURES
+    source = adapter.result if level == "pinned" else adapter.metrics
+    if source is None:
+        return ()
+    groups = re.compile(source.pattern).groupindex if source.reader == "stdout" and source.pattern else {}
+    return tuple(dict.fromkeys((*source.names, *groups)))
 
-    schema_: Literal[1] = Field(SCHEMA, alias="schema")
-    study: Name
-    task: Name
-    confirmed: tuple[Point, ...] = ()
-    metric: Metric | None = None
-    guardrails: tuple[Guardrail, ...] = ()
-    scope: Scope | None = None
-    budget: Budget | None = None
-    hardware: Hardware | None = None
-    baseline: Baseline | None = None
-    evaluation: Evaluation | None = None
-    automation: Automation | None = None
+
+def is_return(name: str) -> bool:
+    """Say whether a metric is a sum of rewards by its name; a task metric is not."""
+    return re.search(r"return|reward|(^|_)rew(_|$)", name.lower()) is not None
+
+
+def _task(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    if contract.task != task.name:
+        yield f"the contract is for task `{contract.task}`, this one is `{task.name}`"
+    if not task.card.mission.strip():
+        yield "the card has no mission: say in task.yaml what should get better"
+    yield from tasks.problems(task, root)
+
+
+def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    metric, evaluation = contract.metric, contract.evaluation
+    assert metric is not None
+    level = evaluation.level if evaluation else "reported"
+    if metric.source == "training" and evaluation and level != "reported":
+        yield f"source training gives no more than level reported, and the evaluation asks for {level}"
+    if evaluation is not None:
+        yield from _unknown_metric(metric, task, "reported" if metric.source == "training" else level)
+        yield from _guardrails(contract.guardrails, figures_of(task, level))
+    if metric.name == "pass_rate" and level == "sealed":
+        yield from _without_scenarios(task, root)
+    if metric.alpha > 0.2:
+        yield f"alpha {metric.alpha:g} would call chance an improvement: at most 0.2"
+
+
+def _unknown_metric(metric: Metric, task: Task, level: Level) -> Iterator[str]:
+    known = METRICS if level == "sealed" else figures_of(task, level)
+    if known and metric.name not in known:
+        near = did_you_mean(metric.name, known)
+        meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
+        yield f"the evaluation has no figure `{metric.name}`; {meant}"
+    elif not known and level != "sealed" and task.adapter.kind == "command":
+        where = "result" if level == "pinned" else "metrics"
+        yield f"where `{metric.name}` is read is not said: name it under adapter.{where}.names"
+
+
+def _without_scenarios(task: Task, root: Path) -> Iterator[str]:
+    experiment = evaluator.experiment_of(task, root)
+    if experiment and not any(one.passes for one in (experiment.eval.scenarios or {}).values()):
+        yield "`pass_rate` needs scenarios with a `pass` in the config (eval.scenarios)"
+
+
+def _guardrails(guardrails: Sequence[Guardrail], known: Sequence[str]) -> Iterator[str]:
+    for guardrail in guardrails:
+        try:
+            expression = Expression(guardrail.expression, known=known or None)
+        except ValueError as error:
+            yield f"guardrail `{guardrail.expression}` {error}"
+            continue
+        if expression.is_predicate:
+            yield f"guardrail `{guardrail.expression}` says yes or no; write the number that must not fall"
+        if guardrail.mode == "safety" and guardrail.margin == 0:
+            yield f"guardrail `{guardrail.expression}`: safety within a margin of 0 can never be shown; set `margin`"
+
+
+def _scope(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    scope = contract.scope
+    assert scope is not None
+    for name in scope.surfaces:
+        if name == "evaluator":
+            yield "the evaluator may never be in scope"
+        elif name not in task.surfaces:
+            yield f"the task has no surface `{name}`; it has: {', '.join(task.surfaces) or 'none'}"
+    opened = allowed(scope, task)
+    if not opened.paths and not opened.keys:
+        yield "nothing is in scope: name surfaces, paths or keys"
+    for pattern in scope.paths:
+        problem = tasks.place_problem(pattern, root)
+        if problem is not None:
+            yield f"`{pattern}` {problem}"
+    for pattern in scope.forbidden:
+        if "/" in pattern and (problem := patterns.path_problem(pattern)) is not None:
+            yield f"forbidden `{pattern}` {problem}"
+    yield from _key_problems(opened, scope, task)
+    yield from _path_problems(opened, contract, task, root)
+
+
+def _key_problems(opened: Place, scope: Scope, task: Task) -> Iterator[str]:
+    for key in opened.keys:
+        if patterns.is_seed_key(key):
+            yield f"key `{key}`: seeds are replicates and never in scope"
+            continue
+        for guarded in evaluator.keys(task):
+            if patterns.keys_overlap(key, guarded) and not _is_forbidden(guarded, scope):
+                yield f"key `{key}` reaches the evaluator's `{guarded}`; name narrower keys, or forbid `{guarded}`"
+    if opened.keys and task.adapter.kind == "command" and "{overrides}" not in " ".join(task.adapter.train):
+        yield "keys are in scope, but adapter.train has no {overrides} to pass them by"
+
+
+def _is_forbidden(key: str, scope: Scope) -> bool:
+    stem = key.removesuffix(".*")
+    return any(patterns.covers_key(one.removesuffix(".*"), stem) for one in scope.forbidden)
+
+
+def _path_problems(opened: Place, contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    scope, metric = contract.scope, contract.metric
+    assert scope is not None
+    forbidden = [one for one in scope.forbidden if patterns.split(one)[1] is None]
+    own, behind = evaluator.own_files(task, root), evaluator.behind_files(task, root)
+    for pattern in opened.paths:
+        region = patterns.split(pattern)[1]
+        for file in dict.fromkeys((*own, *behind)):
+            path, inner = patterns.split(file)
+            is_kept = any(patterns.covers_path(one, path) for one in forbidden)
+            if is_kept or not patterns.covers_path(pattern, path) or (region and inner and not _nested(region, inner)):
+                continue
+            if file in own:
+                yield f"`{pattern}` reaches `{file}`, which is the evaluator's and may never be in scope"
+            elif region is None:
+                yield f"`{pattern}` covers `{file}`, which the metric is computed from; name regions of it instead"
+            elif metric is not None and is_return(metric.name):
+                yield (
+                    f"`{pattern}` is in a file that `{metric.name}` is computed from;"
+                    " choose a task metric such as success_rate"
+                )
+
+
+def _nested(one: str, other: str) -> bool:
+    """Say whether of two regions one is the other, or lies inside it."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    budget = contract.budget
+    assert budget is not None
+    if budget.until is not None and not _is_time(budget.until):
+        yield f"until `{budget.until}` is no time; write 07:00 or 2030-01-31T07:00"
+    if budget.per_seed_minutes > budget.hours * 60:
+        yield f"one seed may take {budget.per_seed_minutes:g} minutes, all together only {budget.hours:g} hours"
+    if contract.metric and budget.seeds < 2 * contract.metric.seeds and contract.metric.seeds >= MINIMUM_SEEDS:
+        need = 2 * contract.metric.seeds
+        yield f"{budget.seeds} seeds are fewer than one confirmation takes ({need}: {contract.metric.seeds} a side)"
+
+
+def _is_time(text: str) -> bool:
+    if re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", text):
+        return True
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _hardware(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    hardware = contract.hardware
+    assert hardware is not None
+    project = root.resolve()
+    for name in hardware.reads:
+        path = Path(name)
+        if not path.is_absolute():
+            yield f"reads `{name}` is not absolute"
+        elif not path.exists():
+            yield f"reads `{name}` is not there"
+        elif project.is_relative_to(path.resolve()) or path.resolve().is_relative_to(project / ".rlx"):
+            yield f"reads `{name}` would show jobs the ledger and other candidates"
+
+
+def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    baseline = contract.baseline
+    assert baseline is not None
+    if tools.git("rev-parse", "--git-dir", folder=root) is None:
+        yield "the project is no git repository: git init, and commit what there is"
+        return
+    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", baseline.commit):
+        yield f"commit `{baseline.commit}` is not a whole hash"
+        return
+    if tools.git("cat-file", "-e", f"{baseline.commit}^{{commit}}", folder=root) is None:
+        yield f"the repository has no commit {baseline.commit[:12]}"
+        return
+    if not baseline.command.strip():
+        yield "the command that trains the baseline is missing"
+    if task.adapter.kind == "rlx":
+        yield from _pinned_config(baseline, task, root)
+
+
+def _pinned_config(baseline: Baseline, task: Task, root: Path) -> Iterator[str]:
+    top = (tools.git("rev-parse", "--show-prefix", folder=root) or "").strip()
+    text = tools.git("show", f"{baseline.commit}:{top}{task.adapter.config}", folder=root)
+    if text is None:
+        yield f"commit {baseline.commit[:12]} has no `{task.adapter.config}`"
+    elif baseline.config_sha256 != files.sha256(text.encode()):
+        yield f"config_sha256 is not that of `{task.adapter.config}` in commit {baseline.commit[:12]}"
+
+
+def _evaluation(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    evaluation, adapter = contract.evaluation, task.adapter
+    assert evaluation is not None
+    if evaluation.level == "sealed" and adapter.kind == "command" and not (adapter.env and adapter.policy):
+        yield "level sealed needs adapter.env and adapter.policy, so that rlx can play the environment itself"
+    if evaluation.level == "pinned" and adapter.kind == "rlx":
+        yield "level pinned is for repositories with an eval command; an rlx config is evaluated sealed"
+    elif evaluation.level == "pinned" and not (adapter.eval and adapter.result):
+        yield "level pinned needs adapter.eval and adapter.result"
+
+
+def _automation(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    automation = contract.automation
+    assert automation is not None
+    for rule in automation.stop:
+        try:
+            is_predicate = Expression(rule, known=STOP_NAMES).is_predicate
+        except ValueError as error:
+            yield f"stop rule `{rule}` {error}"
+            continue
+        if not is_predicate:
+            yield f"stop rule `{rule}` does not say yes or no; write for example `{rule} >= 5`"
+    if automation.unattended and not automation.stop:
+        yield "unattended without a stop rule; write for example stop: [rejected_in_a_row >= 8]"

@@ -1,0 +1,257 @@
+"""Tasks that need not be written: everything from an rlx config, a draft from the commands of a foreign repository."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlx import files
+from rlx.config import layers, load
+from rlx.config.schema import Experiment, Wrapper
+from rlx.config.yaml_lines import Document
+from rlx.diagnose.reward_code import reward_functions
+from rlx.errors import ConfigError, NotFound, UsageError
+from rlx.study import patterns
+from rlx.study import region as regions
+from rlx.study.evaluator import RLX_KEYS, shapes_reward
+from rlx.study.task import READERS, Adapter, Argv, Card, Fact, Place, Source, Surface, Task, entry_files
+
+HYPERPARAMETERS = ("algo.*", "policy.*", "env.normalize.*", "env.num_envs")
+RANDOMISED = re.compile(r"random|noise|friction|mass|perturb|delay|latency|push", re.I)
+STAGED = re.compile(r"difficulty|level|curriculum|stage", re.I)
+OVERRIDES = {"hydra": "{key}={value}", "argparse": "--{key}={value}", "tyro": "--{key}={value}"}
+
+
+def task_of(config: Path, *, root: Path, name: str) -> Task:
+    """Derive a task from an rlx config of the project: surfaces, and facts with file, line and hash."""
+    file = _inside(config, root)
+    stacked = layers.stack(root / file).document
+    experiment = load.read(root / file)
+    return Task(
+        name=name,
+        card=Card(
+            mission=f"Improve the {experiment.eval.metric or 'return'} of {experiment.algo.name} on {_env(experiment)}."
+        ),
+        adapter=Adapter(kind="rlx", config=file, config_system="rlx", steps=experiment.algo.total_timesteps),
+        surfaces=_surfaces(experiment, root, file),
+        facts=tuple(_facts(experiment, stacked, root, file)),
+    )
+
+
+def base_of(task: Task, root: Path) -> dict[str, Any]:
+    """Return the baseline's config as plain data: the file with what it extends, or the defaults of a command."""
+    if task.adapter.config is None:
+        return dict(task.adapter.defaults)
+    data = layers.stack(root / task.adapter.config).document.data
+    return {key: value for key, value in data.items() if key not in ("schema", "extends")}
+
+
+def _inside(config: Path, root: Path) -> str:
+    if str(config).startswith("catalog:"):
+        raise UsageError(f"`{config}` is not a file of the project", hint="copy it into the project: rlx init")
+    path = config if config.is_absolute() else root / config
+    path = path if path.exists() else config.absolute()
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise UsageError(f"`{config}` lies outside the project", hint=f"a task's config is a file below {root}")
+    return path.resolve().relative_to(root.resolve()).as_posix()
+
+
+def _env(experiment: Experiment) -> str:
+    own = experiment.eval.env
+    return own.id if own and own.id else experiment.env.id
+
+
+def _surfaces(experiment: Experiment, root: Path, config: str) -> dict[Surface, Place]:
+    rewarding = [one for one in experiment.env.wrappers if shapes_reward(one.name, root)]
+    arguments = {name: f"env.kwargs.{name}" for name in experiment.env.kwargs}
+    found: dict[Surface, Place] = {
+        "hyperparameters": Place(keys=HYPERPARAMETERS),
+        "reward": Place(
+            paths=(*_reward_regions(experiment.env.id, root), *_classes(rewarding, root)),
+            keys=("env.wrappers",) if rewarding else (),
+        ),
+        "curriculum": Place(keys=tuple(key for name, key in arguments.items() if STAGED.search(name))),
+        "randomisation": Place(keys=tuple(key for name, key in arguments.items() if RANDOMISED.search(name))),
+        "env": Place(
+            paths=_classes([Wrapper(name=experiment.env.id)], root),
+            keys=("env.kwargs", *(() if rewarding else ("env.wrappers",))),
+        ),
+        "policy": Place(
+            paths=_classes([Wrapper(name=experiment.policy.type), Wrapper(name=experiment.algo.name)], root)
+        ),
+        "evaluator": Place(paths=(config, *_evaluation_only(experiment, root)), keys=RLX_KEYS),
+    }
+    return {name: place for name, place in found.items() if place.paths or place.keys}
+
+
+def _file_and_name(reference: str, root: Path) -> tuple[str, str] | None:
+    """Return the parts of `path/file.py:Class` where that is a file of the project."""
+    file, _, name = reference.rpartition(":")
+    is_own = file.endswith(".py") and patterns.path_problem(file) is None and (root / file).is_file()
+    return (file.removeprefix("./"), name) if is_own and name.isidentifier() else None
+
+
+def _classes(wrappers: list[Wrapper], root: Path) -> tuple[str, ...]:
+    found = [_file_and_name(one.name, root) for one in wrappers]
+    return tuple(f"{one[0]}{patterns.REGION}{one[1]}" for one in found if one)
+
+
+def _evaluation_only(experiment: Experiment, root: Path) -> tuple[str, ...]:
+    """Return the file of an evaluation env that is not the training env's."""
+    own = _file_and_name(_env(experiment), root)
+    training = _file_and_name(experiment.env.id, root)
+    return (own[0],) if own and (training is None or own[0] != training[0]) else ()
+
+
+def _reward_regions(env_id: str, root: Path) -> tuple[str, ...]:
+    """Return the regions that make the reward of an env in a project file; its `step` only where nothing else does."""
+    found = _file_and_name(env_id, root)
+    if found is None:
+        return ()
+    file, name = found
+    try:
+        source = (root / file).read_bytes()
+        functions = [one.name for one in reward_functions(ast.parse(source), name, place=file)]
+    except (NotFound, ConfigError, SyntaxError, ValueError):
+        return ()
+    named = [one for one in functions if one.rpartition(".")[2] != "step"] or functions
+    return tuple(f"{file}{patterns.REGION}{one}" for one in named if _is_region(source, one))
+
+
+def _is_region(source: bytes, name: str) -> bool:
+    try:
+        regions.find(source, name)
+    except ValueError:
+        return False
+    return True
+
+
+def _facts(experiment: Experiment, stacked: Document, root: Path, config: str) -> Iterator[Fact]:
+    yield fact("the config", config, root=root)
+    for path, what in (
+        (("env", "id"), f"env.id is {experiment.env.id}"),
+        (("algo", "name"), f"algo.name is {experiment.algo.name}"),
+        (("eval", "metric"), f"eval.metric is {experiment.eval.metric or 'return'}"),
+    ):
+        place = stacked.places.get(path)
+        source = Path(place.source) if place else Path()
+        if place and place.line and source.is_file() and source.resolve().is_relative_to(root.resolve()):
+            yield fact(what, source.resolve().relative_to(root.resolve()).as_posix(), root=root, line=place.line)
+    for pattern in dict.fromkeys(
+        (*_classes([Wrapper(name=_env(experiment))], root), *_reward_regions(experiment.env.id, root))
+    ):
+        file, name = patterns.split(pattern)
+        source_bytes = (root / file).read_bytes()
+        if name and _is_region(source_bytes, name):
+            yield fact(f"region {name}", file, root=root, line=regions.find(source_bytes, name).line)
+
+
+def fact(what: str, file: str, *, root: Path, line: int = 1) -> Fact:
+    """Return something read from a file, with the file's hash as it is now."""
+    return Fact(what=what, file=file, line=line, sha256=files.sha256((root / file).read_bytes()))
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What a person says about a foreign repository; what is left open is looked for in its entry file."""
+
+    train: Argv
+    eval: Argv = ()
+    prefix: Argv = ()
+    metrics: Source | None = None
+    result: Source | None = None
+    checkpoint: str = ""
+    override: str | None = None
+    steps: int | None = None
+    python_path: tuple[str, ...] = (".",)
+    env: str | None = None
+    policy: str | None = None
+    mission: str = ""
+    surfaces: Mapping[Surface, Place] = field(default_factory=dict)
+
+
+def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
+    """Draft a task for a foreign repository; `task.problems` names what is still missing."""
+    bare = Adapter(kind="command", train=commands.train, eval=commands.eval, python_path=commands.python_path)
+    entries = [file for file in entry_files(commands.train, bare, root) if (root / file).is_file()]
+    scoring = [file for file in entry_files(commands.eval, bare, root) if (root / file).is_file()]
+    system, options = _options(entries[0], root) if entries else ("none", {})
+    filled = {word[2:].partition("=")[0] for word in commands.train if word.startswith("--")}
+    tunable = {key: option for key, option in options.items() if key not in filled and not patterns.is_seed_key(key)}
+    override = commands.override or OVERRIDES.get(system, "{key}={value}")
+    adapter = Adapter(
+        kind="command",
+        prefix=commands.prefix,
+        train=commands.train if not tunable or "{overrides}" in commands.train else (*commands.train, "{overrides}"),
+        eval=commands.eval,
+        config_system=system,
+        override=override,
+        defaults={key: option.value for key, option in tunable.items()},
+        steps=commands.steps,
+        metrics=commands.metrics,
+        result=commands.result,
+        checkpoint=commands.checkpoint,
+        python_path=commands.python_path,
+        env=commands.env,
+        policy=commands.policy,
+    )
+    surfaces: dict[Surface, Place] = dict(commands.surfaces)
+    taken = {key for place in surfaces.values() for key in place.keys}
+    if set(tunable) - taken and "hyperparameters" not in surfaces:
+        surfaces["hyperparameters"] = Place(keys=tuple(key for key in tunable if key not in taken))
+    if scoring and "evaluator" not in surfaces:
+        surfaces["evaluator"] = Place(paths=tuple(scoring))
+    facts = [fact("what trains", file, root=root) for file in entries]
+    facts += [fact("what evaluates", file, root=root) for file in scoring]
+    facts += [fact(f"default of {key}", entries[0], root=root, line=option.line) for key, option in tunable.items()]
+    card = Card(mission=commands.mission)
+    return Task(name=name, card=card, adapter=adapter, surfaces=surfaces, facts=tuple(facts))
+
+
+@dataclass(frozen=True)
+class _Option:
+    value: str | int | float | bool
+    line: int
+
+
+def _options(file: str, root: Path) -> tuple[Any, dict[str, _Option]]:
+    """Return the config system an entry file uses and, for argparse, its options with their defaults."""
+    try:
+        tree = ast.parse((root / file).read_bytes())
+    except (SyntaxError, ValueError):
+        return "none", {}
+    imported = {
+        alias.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {(node.module or "").partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    system = next((one for one in ("hydra", "tyro", "gin", "argparse") if one in imported), "none")
+    return system, dict(_arguments(tree)) if system == "argparse" else {}
+
+
+def _arguments(tree: ast.Module) -> Iterator[tuple[str, _Option]]:
+    for node in ast.walk(tree):
+        if not (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
+        ):
+            continue
+        names = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        long = next((name[2:] for name in names if name.startswith("--")), None)
+        default = next((one.value for one in node.keywords if one.arg == "default"), None)
+        if long and isinstance(default, ast.Constant) and isinstance(default.value, (str, int, float)):
+            yield long, _Option(default.value, node.lineno)
+        elif long and isinstance(default, ast.UnaryOp) and isinstance(default.operand, ast.Constant):
+            yield long, _Option(ast.literal_eval(default), node.lineno)
+
+
+def source_of(text: str, names: Mapping[str, str] | None = None) -> Source:
+    """Read `reader:where` as it is typed: `tensorboard:{out}/tb`, `jsonl:{out}/metrics.jsonl`, `stdout:PATTERN`."""
+    reader, mark, where = text.partition(":")
+    if not mark or reader not in READERS:
+        raise UsageError(f"`{text}` is no source", hint=f"READER:PATH, with one of {', '.join(READERS)}")
+    if reader == "stdout":
+        return Source(reader="stdout", pattern=where, names=dict(names or {}))
+    return Source.model_validate({"reader": reader, "path": where, "names": dict(names or {})})

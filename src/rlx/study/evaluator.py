@@ -1,0 +1,134 @@
+"""What a score is computed from: files and config keys that no candidate may touch, found without running anything.
+
+What is not covered: modules imported under a computed name, data files, and installed packages. They are pinned with
+the evaluator's copy of the tree, or are the same for both sides.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from rlx import tools
+from rlx.config import layers, load
+from rlx.config.schema import Experiment
+from rlx.errors import RlxError
+from rlx.evaluate.sources import files_behind
+from rlx.study import patterns
+from rlx.study.task import Task, entry_files
+
+RLX_KEYS = ("eval.*", "env.id", "seed", "seeds", "run_name", "extends", "schema")
+"""Keys of an rlx config that say how a policy is measured, which world it is measured in, and which replicate it is."""
+REWARD_WRAPPERS = ("clip_reward", "scale_reward", "ClipReward", "TransformReward", "NormalizeReward")
+NOT_CODE = (".git", ".rlx", "runs", "__pycache__", "node_modules", "site-packages")
+MOST_FILES = 50_000
+
+
+def keys(task: Task) -> tuple[str, ...]:
+    """Return the config keys that belong to the evaluator."""
+    named = task.surfaces["evaluator"].keys if "evaluator" in task.surfaces else ()
+    return tuple(dict.fromkeys((*named, *(RLX_KEYS if task.adapter.kind == "rlx" else ()))))
+
+
+def paths(task: Task) -> tuple[str, ...]:
+    """Return the patterns of paths that belong to the evaluator by what the task says, without looking at files."""
+    adapter = task.adapter
+    named = task.surfaces["evaluator"].paths if "evaluator" in task.surfaces else ()
+    scripts = [word for word in (*adapter.prefix, *adapter.eval) if word.endswith((".py", ".sh")) and "{" not in word]
+    config = [adapter.config] if adapter.config else []
+    result = [adapter.result.path] if adapter.result and adapter.result.path and "{" not in adapter.result.path else []
+    return tuple(dict.fromkeys(name.removeprefix("./") for name in (*named, *scripts, *config, *result)))
+
+
+def own_files(task: Task, root: Path) -> tuple[str, ...]:
+    """Return the files that are the evaluator: its surface, the eval command's files, the config and what it extends.
+
+    Regions of the evaluator's surface stay as they are written.
+    """
+    named = paths(task)
+    whole = [name for name in named if patterns.split(name)[1] is None]
+    there = files_in(root) if any(patterns.is_glob(name) or (root / name).is_dir() for name in whole) else ()
+    found = [file for file in there if any(patterns.covers_path(name, file) for name in whole)]
+    entries = entry_files(task.adapter.eval, task.adapter, root)
+    return tuple(dict.fromkeys((*named, *found, *entries, *_bases(task, root))))
+
+
+def behind_files(task: Task, root: Path) -> tuple[str, ...]:
+    """Return the files that the evaluator's protocol is computed from: the evaluation env's, and what they import."""
+    adapter = task.adapter
+    if adapter.kind == "rlx":
+        names = _protocol_names(task, root)
+    else:
+        names = tuple(name for name in (adapter.env, *entry_files(adapter.eval, adapter, root)) if name)
+    return files_behind(names, root=root, folders=adapter.python_path)
+
+
+def experiment_of(task: Task, root: Path) -> Experiment | None:
+    """Return the task's resolved config; None where it has none that can be read."""
+    if task.adapter.config is None:
+        return None
+    try:
+        return load.read(root / task.adapter.config)
+    except RlxError:
+        return None
+
+
+def _protocol_names(task: Task, root: Path) -> tuple[str, ...]:
+    """Return what the evaluation env is made from: its id and its wrappers, without those that only shape rewards."""
+    experiment = experiment_of(task, root)
+    if experiment is None:
+        return ()
+    own = experiment.eval.env
+    wrappers = own.wrappers if own and own.wrappers is not None else experiment.env.wrappers
+    kept = [one.name for one in wrappers if not shapes_reward(one.name, root)]
+    return (own.id if own and own.id else experiment.env.id, *kept)
+
+
+def shapes_reward(name: str, root: Path) -> bool:
+    """Say whether a wrapper changes nothing but the reward, by its name or by the base its class names."""
+    if name in REWARD_WRAPPERS:
+        return True
+    file, _, kind = name.rpartition(":")
+    if not file.endswith(".py"):
+        return False
+    try:
+        tree = ast.parse((root / file).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    found = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind]
+    return any("RewardWrapper" in ast.unparse(base) for node in found for base in node.bases)
+
+
+def _bases(task: Task, root: Path) -> Iterator[str]:
+    """Yield the files of the project that the config extends."""
+    if task.adapter.config is None:
+        return
+    try:
+        stacked = layers.stack(root / task.adapter.config).document
+    except RlxError:
+        return
+    for place in stacked.places.values():
+        path = Path(place.source)
+        if path.is_file() and path.resolve().is_relative_to(root.resolve()):
+            yield path.resolve().relative_to(root.resolve()).as_posix()
+
+
+def files_in(root: Path) -> tuple[str, ...]:
+    """Return the repository's files: what git knows or would add, else all but hidden folders and runs."""
+    listed = tools.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=root)
+    if listed is not None:
+        return tuple(name for name in listed.split("\0") if name)
+    return tuple(_walked(root))
+
+
+def _walked(root: Path) -> Iterator[str]:
+    count = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in NOT_CODE and not name.startswith(".")]
+        for name in names:
+            count += 1
+            if count > MOST_FILES:
+                return
+            yield Path(folder, name).relative_to(root).as_posix()

@@ -1,0 +1,116 @@
+"""Derived tasks: all of an rlx config's, and a draft of a foreign repository's commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx import files
+from rlx.errors import UsageError
+from rlx.study import derive
+from rlx.study.task import Source
+from tests.study.papers import foreign_repo, foreign_task, rlx_repo, rlx_task, write
+
+
+def test_a_config_gives_every_surface(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    surfaces = rlx_task(tmp_path).surfaces
+    assert {"algo.*", "policy.*", "env.normalize.*"} <= set(surfaces["hyperparameters"].keys)
+    assert surfaces["reward"].paths == ("envs/lift.py::Lift._reward",)
+    assert surfaces["env"].paths == ("envs/lift.py::Lift",)
+    assert surfaces["curriculum"].keys == ("env.kwargs.difficulty",)
+    assert surfaces["randomisation"].keys == ("env.kwargs.friction",)
+    assert {"eval.*", "env.id", "seed"} <= set(surfaces["evaluator"].keys)
+    assert surfaces["evaluator"].paths == ("configs/lift.yaml",)
+
+
+def test_facts_have_file_line_and_hash(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    facts = {fact.what: fact for fact in rlx_task(tmp_path).facts}
+    assert (facts["env.id is envs/lift.py:Lift"].file, facts["env.id is envs/lift.py:Lift"].line) == (
+        "configs/lift.yaml",
+        3,
+    )
+    assert facts["eval.metric is success_rate"].line == 7
+    assert facts["region Lift._reward"].line == 15
+    assert facts["region Lift"].sha256 == files.sha256((tmp_path / "envs/lift.py").read_bytes())
+
+
+def test_a_fact_of_what_a_config_extends_is_in_the_file_that_says_it(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    write(tmp_path, "configs/more.yaml", "extends: lift.yaml\nalgo: {gamma: 0.9}\n")
+    task = derive.task_of(tmp_path / "configs/more.yaml", root=tmp_path, name="more")
+    assert {(fact.what, fact.file) for fact in task.facts} >= {
+        ("the config", "configs/more.yaml"),
+        ("env.id is envs/lift.py:Lift", "configs/lift.yaml"),
+    }
+    assert derive.base_of(task, tmp_path)["algo"] == {
+        "name": "ppo",
+        "total_timesteps": 4096,
+        "learning_rate": 3e-4,
+        "gamma": 0.9,
+    }
+
+
+def test_wrappers_that_shape_rewards_are_a_reward_surface(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    wrapper = "import gymnasium\n\nclass Bonus(gymnasium.RewardWrapper):\n    def reward(self, r):\n        return r\n"
+    write(tmp_path, "envs/bonus.py", wrapper)
+    text = "env: {id: CartPole-v1, wrappers: [{scale_reward: {scale: 2}}, 'envs/bonus.py:Bonus']}\n"
+    write(tmp_path, "configs/cart.yaml", text)
+    surfaces = derive.task_of(Path("configs/cart.yaml"), root=tmp_path, name="cart").surfaces
+    assert surfaces["reward"].keys == ("env.wrappers",)
+    assert surfaces["reward"].paths == ("envs/bonus.py::Bonus",)
+    assert "env.wrappers" not in surfaces["env"].keys
+
+
+def test_an_evaluation_env_of_its_own_is_the_evaluators(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    write(tmp_path, "envs/exam.py", "class Exam: pass\n")
+    write(tmp_path, "configs/two.yaml", "env: {id: 'envs/lift.py:Lift'}\neval: {env: {id: 'envs/exam.py:Exam'}}\n")
+    task = derive.task_of(Path("configs/two.yaml"), root=tmp_path, name="two")
+    assert task.surfaces["evaluator"].paths == ("configs/two.yaml", "envs/exam.py")
+
+
+def test_an_env_that_computes_its_reward_in_step_has_that_as_region(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    write(tmp_path, "envs/one.py", "class One:\n    def step(self, a):\n        return 0, a * 2, False, False, {}\n")
+    write(tmp_path, "configs/one.yaml", "env: {id: 'envs/one.py:One'}\n")
+    task = derive.task_of(Path("configs/one.yaml"), root=tmp_path, name="one")
+    assert task.surfaces["reward"].paths == ("envs/one.py::One.step",)
+
+
+@pytest.mark.parametrize("config", ["catalog:cartpole", "/etc/hosts"])
+def test_a_config_outside_the_project_is_refused(tmp_path: Path, config: str) -> None:
+    with pytest.raises(UsageError):
+        derive.task_of(Path(config), root=tmp_path, name="x")
+
+
+def test_commands_give_options_with_their_defaults_and_lines(tmp_path: Path) -> None:
+    foreign_repo(tmp_path)
+    task = foreign_task(tmp_path)
+    assert task.adapter.defaults == {"lr": 3e-4, "bonus": -1.0, "layers": 2}
+    assert task.adapter.config_system == "argparse"
+    assert task.adapter.override == "--{key}={value}"
+    assert task.adapter.train[-1] == "{overrides}"
+    assert task.surfaces["hyperparameters"].keys == ("lr", "layers")
+    assert task.surfaces["evaluator"].paths == ("eval.py",)
+    assert {(fact.file, fact.line) for fact in task.facts} >= {("train.py", 8), ("eval.py", 1)}
+    assert derive.base_of(task, tmp_path) == task.adapter.defaults
+
+
+def test_a_command_without_a_file_is_a_draft_all_the_same(tmp_path: Path) -> None:
+    commands = derive.Commands(train=("make", "train", "SEED={seed}"))
+    task = derive.task_from_commands(commands, root=tmp_path, name="x")
+    assert task.facts == ()
+    assert task.adapter.train == ("make", "train", "SEED={seed}")
+
+
+def test_sources_are_read_as_they_are_typed() -> None:
+    assert derive.source_of("jsonl:{out}/m.jsonl", {"return": "r"}) == Source(
+        reader="jsonl", path="{out}/m.jsonl", names={"return": "r"}
+    )
+    assert derive.source_of(r"stdout:r: (?P<r>\S+)").pattern == r"r: (?P<r>\S+)"
+    with pytest.raises(UsageError, match="is no source"):
+        derive.source_of("wandb:x")
