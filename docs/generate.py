@@ -1,15 +1,17 @@
-"""Write docs/reference from the code; `--check` fails where a page is stale."""
+"""Write docs/reference and the plug-in's manifests from the code; `--check` fails where a file is stale."""
 
 from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
+from rlx.hosts import manifests
 from rlx.hosts.cli.commands import COMMANDS, GROUPS
 from rlx.hosts.cli.parser import parser_of
 
-REFERENCE = Path(__file__).parent / "reference"
+ROOT = Path(__file__).parent.parent
 
 
 def cli() -> str:
@@ -30,17 +32,27 @@ def config() -> str:
     return page()
 
 
+def version() -> str:
+    """Return the version, from its one place."""
+    project: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project["version"]
+
+
 def main(argv: list[str]) -> int:
-    """Write the pages, or with `--check` compare them with what is there."""
-    pages = {"cli.md": cli(), "config.md": config()}
-    stale = [name for name, text in pages.items() if not _is_current(REFERENCE / name, text)]
+    """Write the files, or with `--check` compare them with what is there."""
+    written = {
+        "docs/reference/cli.md": cli(),
+        "docs/reference/config.md": config(),
+        **manifests.files(ROOT, version()),
+    }
+    stale = [name for name, text in written.items() if not _is_current(ROOT / name, text)]
     if "--check" in argv:
         for name in stale:
-            print(f"docs/reference/{name} is stale: make docs", file=sys.stderr)
+            print(f"{name} is stale: make docs", file=sys.stderr)
         return 1 if stale else 0
-    REFERENCE.mkdir(exist_ok=True)
     for name in stale:
-        (REFERENCE / name).write_text(pages[name], encoding="utf-8")
+        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / name).write_text(written[name], encoding="utf-8")
     return 0
 
 

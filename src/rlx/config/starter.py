@@ -10,6 +10,17 @@ from rlx.config import catalog
 MARKER_TEXT = """# Marks the root of an rlx project: every rlx command finds it from the folders below.
 schema = 1
 """
+AGENTS_FILE = "AGENTS.md"
+AGENTS_TEXT = """# For coding agents
+
+This is an rlx project: reinforcement-learning experiments go through `rlx` (`rlx --help`, `rlx docs`).
+
+- Every command takes `--json`; errors come with a hint, and exit codes mean something (`rlx docs rl-experiment`).
+- Train with `rlx train CONFIG --seeds 5 --detach`, then `rlx wait RUN --timeout 300` until it ends.
+- Is B better than A? `rlx settle A B`, or `rlx compare A B`; curves and single seeds decide nothing.
+- A governed study: start with `rlx next --json`. Approving a contract is for a person.
+- `runs/` and `.rlx/` are rlx's: read them through commands, never write there.
+"""
 IGNORED = ("/runs/", "/.rlx/")
 FOLDERS = ("envs", "configs", "policies", "runs", "videos", "logs", "scripts", "analysis")
 DEFAULT_ENV = "CartPole-v1"

@@ -30,10 +30,11 @@ def tree(folder: Path) -> list[str]:
 
 def test_a_new_project_has_what_is_used_and_nothing_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["init", "lab"]) == 0
-    assert tree(folder / "lab") == [".gitignore", "configs/", "configs/cartpole.yaml", "rlx.toml"]
+    assert tree(folder / "lab") == [".gitignore", "AGENTS.md", "configs/", "configs/cartpole.yaml", "rlx.toml"]
     assert (folder / "lab/configs/cartpole.yaml").read_text() == catalog.read("cartpole")
     assert capsys.readouterr().out.splitlines() == [
         "created: lab/rlx.toml",
+        "created: lab/AGENTS.md",
         "created: lab/configs/cartpole.yaml",
         "created: lab/.gitignore",
         "next: cd lab && rlx train configs/cartpole.yaml",
@@ -89,7 +90,7 @@ def test_an_environment_file_that_is_not_there_is_written_and_trains(
 ) -> None:
     assert call(["init", "lab", "--env", "envs/boss_fight.py:BossFight"]) == 0
     assert tree(folder / "lab") == [
-        ".gitignore", "configs/", "configs/bossfight.yaml", "envs/", "envs/boss_fight.py", "rlx.toml",
+        ".gitignore", "AGENTS.md", "configs/", "configs/bossfight.yaml", "envs/", "envs/boss_fight.py", "rlx.toml",
     ]  # fmt: skip
     os.chdir(folder / "lab")
     assert call(["config", "check", "configs/bossfight.yaml"]) == 0
@@ -193,3 +194,9 @@ def test_parsing_the_command_line_imports_nothing_heavy(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_agents_file_that_is_there_is_left_alone(folder: Path) -> None:
+    (folder / "AGENTS.md").write_text("mine")
+    assert call(["init", "--here"]) == 0
+    assert (folder / "AGENTS.md").read_text() == "mine"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-GROUPS = ("project", "runs", "measuring", "understanding")
+GROUPS = ("project", "runs", "measuring", "understanding", "agents")
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("project", "make a project: rlx.toml and a config that trains"),
     "envs": ("project", "list environments: Gymnasium's and this project's own"),
     "config": ("project", "show, check or compare configs; print their JSON Schema"),
+    "schema": ("project", "print the JSON Schema of a config, task, contract or candidate"),
+    "docs": ("project", "print the reference on a topic"),
     "doctor": ("project", "say what this machine has and what is missing"),
     "completion": ("project", "print the completion script for bash, zsh or fish"),
     "train": ("runs", "train a config on one or more seeds"),
@@ -37,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reflect": ("understanding", "what each reward term did, and whether one is farmed"),
     "review": ("understanding", "find what is wrong with a reward before it is trained on"),
     "check": ("understanding", "play an environment and say what is wrong with it"),
+    "skills": ("agents", "install skills for Claude Code and Codex, or remove them"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Make a project: `rlx.toml` and a config that trains, and nothing that is not used. Never overwrites.
+"""Make a project: `rlx.toml`, a config that trains, and a word to coding agents. Never overwrites.
 
 `--env` takes a Gymnasium id, `module:Class` or `file.py:Class`; a file that is not there yet is written
 as a small environment that works, to be changed into your own.
@@ -88,6 +88,8 @@ def _plan(root: Path, env: str | None, *, is_full: bool, is_here: bool) -> Plan:
     plan = Plan(root, folders=starter.FOLDERS if is_full else (), config=f"configs/{starter.config_name(env_id)}.yaml")
     if not (root / MARKER).exists():
         plan.files[MARKER] = starter.MARKER_TEXT
+        if not os.path.lexists(root / starter.AGENTS_FILE):
+            plan.files[starter.AGENTS_FILE] = starter.AGENTS_TEXT
     plan.files |= {plan.config: starter.config_text(world), **env_files}
     for name in plan.files:
         if os.path.lexists(root / name):

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Asks gate.py only where there may be a study: in other repositories it ends here, without starting an interpreter.
+# Where no interpreter runs, it blocks (exit 2) inside an approved study and is silent elsewhere.
+call=$(cat)
+here=$(pwd -P)
+place=""
+
+find_study() { # sets $place to the nearest folder upwards from $1 that has an active study
+  place=$1
+  while [ -n "$place" ]; do
+    [ -f "$place/.rlx/active.json" ] && return 0
+    place=${place%/*}
+  done
+  return 1
+}
+
+if ! find_study "$here" && ! find_study "${CLAUDE_PROJECT_DIR:-}"; then
+  case $call in
+    *.rlx* | *rlx\ study* | *train*) ;; # a command may go to a study elsewhere
+    *'"file_path"'*"\"$here/"*) exit 0 ;;
+    *'"file_path"'* | *'"notebook_path"'*) ;; # an edit outside this folder may
+    *) exit 0 ;;
+  esac
+fi
+
+for python in /usr/bin/python3 python3; do # a shim of a version switcher costs more than the interpreter itself
+  command -v "$python" >/dev/null 2>&1 || continue
+  printf '%s' "$call" | "$python" -I -S "${0%/*}/gate.py" && exit 0
+done
+if [ -n "$place" ] && grep -qs '"approved": *true' "$place"/.rlx/tasks/*/studies/*/hook.json; then
+  echo "rlx's hook cannot run (is python3 there?), so nothing passes inside an approved study. Run: rlx doctor" >&2
+  exit 2
+fi
+exit 0
