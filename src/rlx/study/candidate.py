@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,9 +15,10 @@ from rlx.config import load
 from rlx.config.schema import Number, Section, Text
 from rlx.config.yaml_lines import Document, Sort
 from rlx.errors import ConfigError, RlxError
-from rlx.study import document, evaluator, patterns
+from rlx.study import document, patterns
 from rlx.study.changes import TOLERANCE, comparable, is_alike, is_close, is_plain, keys_of, laid
-from rlx.study.contract import Contract, allowed
+from rlx.study.contract import Contract
+from rlx.study.scope import key_breaches
 from rlx.study.task import Surface, Task
 
 SCHEMA: Literal[1] = 1
@@ -207,27 +208,6 @@ def _key_problems(candidate: Candidate, contract: Contract, task: Task) -> Itera
     if seeds and len(seeds) == len(keys):
         yield f"only the seed changes (`{seeds[0]}`): another replicate is no candidate"
     yield from key_breaches(keys, contract, task)
-
-
-def key_breaches(keys: Iterable[str], contract: Contract, task: Task) -> tuple[str, ...]:
-    """Return which config keys may not be changed, and why: seeds, the evaluator's, forbidden, not in scope."""
-    if contract.scope is None:
-        return ("the contract has no scope",)
-    opened = allowed(contract.scope, task).keys
-    return tuple(f"key `{key}`: {why}" for key in keys if (why := _key_breach(key, opened, contract, task)) is not None)
-
-
-def _key_breach(key: str, opened: Sequence[str], contract: Contract, task: Task) -> str | None:
-    assert contract.scope is not None
-    if patterns.is_seed_key(key):
-        return "seeds are replicates and never in scope"
-    if any(patterns.keys_overlap(key, guarded) for guarded in evaluator.keys(task)):
-        return "belongs to the evaluator and is never in scope"
-    if any(patterns.keys_overlap(key, one) for one in contract.scope.forbidden):
-        return "the contract forbids it"
-    if not any(patterns.covers_key(one, key) for one in opened):
-        return f"not in scope; in scope: {', '.join(opened) or 'no keys'}"
-    return None
 
 
 def _kind_problems(candidate: Candidate, task: Task, code: Code) -> Iterator[str]:

@@ -295,7 +295,11 @@ def _path_problems(opened: Place, contract: Contract, task: Task, root: Path) ->
         for file in dict.fromkeys((*own, *behind)):
             path, inner = patterns.split(file)
             is_kept = any(patterns.covers_path(one, path) for one in forbidden)
-            if is_kept or not patterns.covers_path(pattern, path) or (region and inner and not _nested(region, inner)):
+            if (
+                is_kept
+                or not patterns.covers_path(pattern, path)
+                or (region and inner and not patterns.nested(region, inner))
+            ):
                 continue
             if file in own:
                 yield f"`{pattern}` reaches `{file}`, which is the evaluator's and may never be in scope"
@@ -306,11 +310,6 @@ def _path_problems(opened: Place, contract: Contract, task: Task, root: Path) ->
                     f"`{pattern}` is in a file that `{metric.name}` is computed from;"
                     " choose a task metric such as success_rate"
                 )
-
-
-def _nested(one: str, other: str) -> bool:
-    """Say whether of two regions one is the other, or lies inside it."""
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str]:

@@ -44,6 +44,11 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{built}(?:/.*)?", re.DOTALL)
 
 
+def nested(one: str, other: str) -> bool:
+    """Say whether of two regions one is the other, or lies inside it."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
 def covers_key(pattern: str, key: str) -> bool:
     """Say whether a pattern covers a dotted config key: itself, what is below it, or what its wildcards match."""
     return key == pattern or key.startswith(f"{pattern}.") or fnmatch.fnmatchcase(key, pattern)
