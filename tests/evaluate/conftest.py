@@ -11,6 +11,7 @@ import pytest
 
 from rlx.config.schema import Env
 from rlx.evaluate.protocol import Protocol, Purpose
+from tests.evaluate.trained import Trained
 
 MakeProtocol = Callable[..., Protocol]
 
@@ -167,6 +168,17 @@ def protocol(project: Path) -> MakeProtocol:
         return Protocol(Env(id=name, **settings), episodes, deterministic, purpose, project)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def _trained_once(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return Trained.train(tmp_path_factory.mktemp("trained") / "project")
+
+
+@pytest.fixture
+def trained(_trained_once: Trained, tmp_path: Path) -> Trained:
+    """Return a copy of a project whose run was really trained: one training for all tests."""
+    return _trained_once.copy(tmp_path / "trained")
 
 
 class Scripted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,12 +145,15 @@ def _overall(progress: Progress, evaluations: int) -> Progress:
     return tell
 
 
-def fitting(evaluator: Evaluator, checkpoint: Checkpoint) -> tuple[Policy, str | None]:
+def fitting(
+    evaluator: Evaluator, checkpoint: Checkpoint, *, named: Collection[str] | None = None
+) -> tuple[Policy, str | None]:
     """Rebuild a policy for the evaluator's environment, and return what must be said about the two.
 
-    Refuses one that acts otherwise than in training, or whose environment shows otherwise what it saw there.
+    Refuses one that acts otherwise than in training, or whose environment shows otherwise what it saw there. `named` is
+    the code that it may run (see `rebuild`).
     """
-    policy = rebuild(checkpoint)
+    policy = rebuild(checkpoint, named=named)
     note = retrace(checkpoint, evaluator.env, evaluator.protocol)
     evaluator.refuse_misfit(policy)
     return policy, note

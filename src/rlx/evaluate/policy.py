@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -95,9 +95,15 @@ def load(reference: str | Path) -> Policy:
     return rebuild(checkpoints.read(next(iter(paths.values())), with_replay=False))
 
 
-def rebuild(checkpoint: Checkpoint) -> Policy:
-    """Rebuild the policy of a checkpoint that was read and verified; nothing stored in it is executed."""
-    refuse_named_code(checkpoint)
+def rebuild(checkpoint: Checkpoint, *, named: Collection[str] | None = None) -> Policy:
+    """Rebuild the policy of a checkpoint that was read and verified; nothing stored in it is executed.
+
+    It may name code to run (`policy.type: file.py:Net`) where it is of this project; with `named`, only that code.
+    """
+    if named is None:
+        refuse_named_code(checkpoint)
+    else:
+        _refuse_other_code(checkpoint, named)
     policy: Policy = plugins.load(plugins.BACKENDS, checkpoint.backend, kind="backend")().load(checkpoint)
     refuse_other_actions(policy, checkpoint)
     return policy
@@ -135,17 +141,29 @@ def refuse_named_code(checkpoint: Checkpoint) -> None:
     own = project.runs_folder(project.root()).resolve()
     if checkpoint.path.resolve().is_relative_to(own):
         return
-    config = checkpoint.config
+    for name in code_named_in(checkpoint.config):
+        raise CheckpointInvalid(
+            f"{checkpoint.path} is not of this project and names code to run: `{name}`",
+            hint="if you trust it, work in its own project folder (or set RLX_ROOT to it)",
+        )
+
+
+def _refuse_other_code(checkpoint: Checkpoint, named: Collection[str]) -> None:
+    for name in code_named_in(checkpoint.config):
+        if name not in named:
+            raise CheckpointInvalid(
+                f"checkpoint {checkpoint.path.name} names code to run that the baseline does not: `{name}`",
+                hint="a policy with code of its own is measured in a process of its own: `adapter.policy` in task.yaml",
+            )
+
+
+def code_named_in(config: Mapping[str, Any]) -> list[str]:
+    """Return what a config names to be imported and run: `module:name`, `file.py:Class`."""
     worlds = [config.get("env") or {}, (config.get("eval") or {}).get("env") or {}]
     named = [env.get("id") for env in worlds]
     named += [wrapper.get("name") for env in worlds for wrapper in env.get("wrappers") or []]
     named += [(config.get(section) or {}).get(key) for section, key in (("algo", "name"), ("policy", "type"))]
-    for name in named:
-        if ":" in str(name):
-            raise CheckpointInvalid(
-                f"{checkpoint.path} is not of this project and names code to run: `{name}`",
-                hint="if you trust it, work in its own project folder (or set RLX_ROOT to it)",
-            )
+    return [str(name) for name in named if ":" in str(name)]
 
 
 def rows_of(observations: Batch) -> int:

@@ -18,6 +18,8 @@ from rlx.sandbox.box import Box, in_force
 from rlx.sandbox.keeper import READY
 
 HINT = "is the program there, and may the box read it? rlx doctor says what is enforced here"
+PIPE = subprocess.PIPE
+Program = subprocess.Popen[bytes]
 Stream = int | IO[bytes] | None
 _KEEPER = "import sys; sys.path.insert(0, sys.argv[1]); from rlx.sandbox.keeper import main; main(sys.argv[2:])"
 
@@ -32,7 +34,7 @@ def start(
     stdout: Stream = subprocess.DEVNULL,
     stderr: Stream = subprocess.DEVNULL,
     may_go_unenforced: bool = False,
-) -> subprocess.Popen[bytes]:
+) -> Program:
     """Start a program in a box, in a session of its own, and return its keeper: same signals, same exit code.
 
     Returns when the program has begun; raises `Refused` where it cannot be held or cannot begin. Whatever it leaves
@@ -68,7 +70,7 @@ def start(
     return process
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: Program) -> None:
     """Kill a started program with everything below it, and wait for its end."""
     family.reap(process.pid)  # its keeper lives on meanwhile, so nothing can get out from below it
     try:

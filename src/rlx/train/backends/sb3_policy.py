@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -129,7 +130,9 @@ def _scaling(state: Mapping[str, Any]) -> Normalise:
 
 
 def project_root(path: Path) -> Path:
-    """Return the project a checkpoint lies in: the nearest rlx.toml upwards, else where its `runs` folder is."""
+    """Return the project of a checkpoint: `RLX_ROOT`, the nearest rlx.toml upwards, else where its `runs` folder is."""
+    if os.environ.get("RLX_ROOT"):
+        return project.root()
     found = project.root(path)
     if found != path.resolve():
         return found

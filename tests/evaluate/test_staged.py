@@ -1,0 +1,65 @@
+"""A checkpoint is copied and hashed at once, and never through a link."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rlx.errors import CheckpointInvalid, NotFound
+from rlx.evaluate import staged
+from rlx.files import sha256
+from tests.evaluate.trained import Trained
+
+
+def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"weights")
+    assert staged.stage(tmp_path / "model.pt", tmp_path / "copy") == sha256(b"weights")
+    assert staged.sha256(tmp_path / "model.pt") == sha256(b"weights")
+    assert (tmp_path / "copy").read_bytes() == b"weights"
+
+
+def test_a_folder_is_known_by_all_its_files(tmp_path: Path) -> None:
+    (tmp_path / "model" / "deep").mkdir(parents=True)
+    (tmp_path / "model" / "a").write_text("1")
+    (tmp_path / "model" / "deep" / "b").write_text("2")
+    before = staged.sha256(tmp_path / "model")
+    assert staged.stage(tmp_path / "model", tmp_path / "copy") == before
+    assert staged.sha256(tmp_path / "copy") == before
+    (tmp_path / "model" / "deep" / "b").write_text("3")
+    assert staged.sha256(tmp_path / "model") != before
+
+
+def test_rlx_checkpoints_are_known_by_their_identity(trained: Trained, tmp_path: Path) -> None:
+    from rlx.runs import checkpoint
+
+    path = trained.checkpoint(0)
+    assert staged.stage(path, tmp_path / "copy") == checkpoint.read(path).identity
+    assert staged.sha256(path) == checkpoint.read(tmp_path / "copy").identity
+
+
+def test_links_are_refused_wherever_they_stand_in_a_run(tmp_path: Path) -> None:
+    other = tmp_path / "runs" / "other" / "seed_0"
+    other.mkdir(parents=True)
+    (other / "model.pt").write_bytes(b"weights")
+    run = tmp_path / "runs" / "mine"
+    run.mkdir()
+    (run / "model.pt").symlink_to(other / "model.pt")
+    (run / "seed_0").symlink_to(other)
+    (run / "folder").mkdir()
+    (run / "folder" / "model.pt").symlink_to(other / "model.pt")
+    for path in (run / "model.pt", run / "seed_0" / "model.pt", run / "folder"):
+        with pytest.raises(CheckpointInvalid):
+            staged.sha256(path)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.pt")
+    with pytest.raises(CheckpointInvalid, match="not a file"):
+        staged.sha256(tmp_path / "model.pt")
+
+
+def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        staged.sha256(tmp_path / "model.pt")
