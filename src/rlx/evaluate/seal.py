@@ -196,7 +196,7 @@ class _Chamber:
                 sandbox.kill(process)
                 _close(process)
             if failure is None and any(index not in self.found for index in left):
-                failure = Failure("died", f"the evaluator ended with {process.returncode}: {_tail(log)}")
+                failure = Failure("died", f"the evaluator ended with {process.returncode}: {tail(log)}")
         if failure is not None:
             self._settle(failure)
 
@@ -325,7 +325,8 @@ def _close(process: sandbox.Program) -> None:
             stream.close()
 
 
-def _tail(log: IO[bytes]) -> str:
+def tail(log: IO[bytes]) -> str:
+    """Return the last line that a program wrote."""
     size = log.seek(0, os.SEEK_END)
     log.seek(max(0, size - _TAIL_BYTES))
     lines = log.read().decode("utf-8", "replace").strip().splitlines()

@@ -23,7 +23,7 @@ IDENTITY = (checkpoints.POLICY, checkpoints.STATE, checkpoints.STATE_ARRAYS)
 
 def is_bundle(path: Path) -> bool:
     """Say whether a checkpoint is one of rlx's own."""
-    return (path / checkpoints.MANIFEST).is_file()
+    return all((path / name).is_file() for name in (checkpoints.MANIFEST, checkpoints.POLICY))
 
 
 def stage(source: Path, to: Path) -> str:
@@ -60,7 +60,8 @@ def _identity(digests: dict[str, str], source: Path) -> str:
 
 
 def _of_folder(digests: dict[str, str]) -> str:
-    return files.sha256("".join(f"{digest}  {path}\n" for path, digest in sorted(digests.items())).encode())
+    by_parts = sorted(digests.items(), key=lambda item: item[0].split("/"))
+    return files.sha256("\n".join(f"{path} {digest}" for path, digest in by_parts).encode("utf-8", "surrogateescape"))
 
 
 def _members(folder: Path, below: str = "") -> Iterator[str]:

@@ -1,0 +1,274 @@
+"""The pinned evaluation: the repository's own eval command, from a private copy of the pinned tree, in a box.
+
+Of the candidate only its checkpoint is there, and the `policy_files` that the task lists, laid over the copy: without
+them nothing of its code runs. The figures are those the command writes.
+
+What is not covered: policy files run in the evaluator's process and could write its figures; sealed evaluations have no
+such hole. Neither does anybody here count the episodes that the command says it played.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+from rlx import files, sandbox
+from rlx.errors import EvidenceInvalid, Refused, RlxError
+from rlx.evaluate.pin import Pin
+from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
+from rlx.evaluate.result import read_result
+from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, tail
+from rlx.evaluate.served import plain_environment
+from rlx.evaluate.staged import stage
+from rlx.evaluate.tally import score
+from rlx.runs.provenance import versions
+from rlx.sandbox import Box, Caps
+
+LEVEL = "pinned"
+_LOOK_SECONDS = 0.1
+_OUTPUT_BYTES = 2**26
+ACT_BY_NAME = ("sitecustomize.py", "usercustomize.py", "conftest.py")
+"""Files that run because of what they are called; none of them is a policy."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A repository's own evaluation: argv with placeholders, and what its figures are called.
+
+    Placeholders: `{checkpoint}`, `{episodes}`, `{episode_seed}` (the first), `{result}` (the file to write), `{out}`.
+    """
+
+    argv: tuple[str, ...]
+    metric: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    python_path: tuple[str, ...] = (".",)
+    policy_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """How checkpoints are measured by a command: in which tree, on which episodes, with whose policy files."""
+
+    command: Command
+    pin: Pin
+    purpose: Purpose
+    first: int
+    episodes: int
+    worktree: Path | None = None
+    reads: tuple[Path, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    may_go_unenforced: bool = False
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """The first and the last episode seed."""
+        start = EPISODE_SEEDS[self.purpose].start + self.first
+        return start, start + self.episodes - 1
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """Everything that two evaluations must share to be compared."""
+        return {
+            "command": list(self.command.argv),
+            "metric": self.command.metric,
+            "names": dict(self.command.names),
+            "pin": self.pin.sha256,
+            "episodes": self.episodes,
+            "seeds": list(self.seeds),
+            "purpose": self.purpose,
+        }
+
+    def fingerprint(self) -> str:
+        """Return the name of the protocol."""
+        return files.sha256(json.dumps(self.protocol, sort_keys=True).encode())[:12]
+
+
+def pinned(asked: Pinned, subjects: Sequence[Subject]) -> list[Sealed]:
+    """Measure checkpoints by the repository's own command, each in a fresh copy; write each one's document."""
+    asked.pin.verify()
+    enforced = sandbox.probe(may_go_unenforced=asked.may_go_unenforced).document()
+    found = [_measured(asked, subject, enforced) for subject in subjects]
+    asked.pin.verify()
+    for one in found:
+        if one.document is not None:
+            one.subject.out.parent.mkdir(parents=True, exist_ok=True)
+            files.write_json(one.subject.out, one.document)
+    return found
+
+
+def _measured(asked: Pinned, subject: Subject, enforced: Mapping[str, Any]) -> Sealed:
+    with tempfile.TemporaryDirectory(prefix="rlx-pinned-") as name:
+        try:
+            place = _prepared(asked, subject, Path(name).resolve())
+        except RlxError as error:
+            return Sealed(subject, failure=Failure("checkpoint", error.message, error.hint))
+        failure = _run(asked, place)
+        if failure is not None:
+            return Sealed(subject, failure=failure)
+        try:
+            return Sealed(subject, _document(asked, place, enforced))
+        except EvidenceInvalid as error:
+            return Sealed(subject, failure=Failure("result", error.message, error.hint))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The folders of one evaluation."""
+
+    folder: Path
+    checkpoint: Path
+    digest: str = ""
+    laid_over: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def scratch(self) -> Path:
+        return self.folder / "scratch"
+
+    @property
+    def result(self) -> Path:
+        return self.folder / "result" / "result.json"
+
+
+def _prepared(asked: Pinned, subject: Subject, folder: Path) -> _Place:
+    place = _Place(folder, folder / "staged" / subject.checkpoint.name)
+    for made in (place.scratch, place.result.parent, place.checkpoint.parent):
+        made.mkdir()
+    digest = stage(subject.checkpoint, place.checkpoint)
+    if subject.sha256 is not None and subject.sha256 != digest:
+        says = f"{subject.checkpoint} has the sha256 {digest[:12]}…, recorded is {subject.sha256[:12]}…"
+        raise EvidenceInvalid(says, hint="it was changed after it was recorded")
+    asked.pin.copy(place.tree)
+    laid = {} if asked.worktree is None else lay_over(place.tree, asked.worktree, asked.command.policy_files)
+    for name in laid:
+        if any(name in word for word in asked.command.argv):
+            raise Refused(
+                f"policy file {name} is named by the eval command: it is the evaluator", hint="adapter.policy_files"
+            )
+    return replace(place, digest=digest, laid_over=laid)
+
+
+def lay_over(tree: Path, worktree: Path, patterns: Sequence[str]) -> dict[str, str]:
+    """Copy a worktree's files that match into a tree, and return their hashes by path; links are refused."""
+    found: dict[str, str] = {}
+    for path in sorted({path for pattern in patterns for path in worktree.glob(pattern)}):
+        name = path.relative_to(worktree).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            continue
+        _refuse_odd(path, name, worktree)
+        content = path.read_bytes()
+        target = tree / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        target.write_bytes(content)
+        found[name] = files.sha256(content)
+    return found
+
+
+def _refuse_odd(path: Path, name: str, worktree: Path) -> None:
+    above = [one for one in path.parents if one.is_relative_to(worktree)]
+    if any(one.is_symlink() for one in (path, *above)) or not stat.S_ISREG(os.lstat(path).st_mode):
+        raise Refused(f"policy file {name} is a link, or no file", hint="policy files are files of the worktree itself")
+    if path.name in ACT_BY_NAME or path.suffix == ".pth":
+        raise Refused(f"policy file {name} would run because of its name", hint="name the policy's own files alone")
+
+
+def _run(asked: Pinned, place: _Place) -> Failure | None:
+    """Run the command to its end; return why it has none that counts."""
+    limits = asked.limits
+    caps = Caps(
+        limits.processes, limits.memory_bytes, place.folder, limits.scratch_bytes + sandbox.folder_bytes(place.folder)
+    )
+    with tempfile.TemporaryFile() as log:
+        process = sandbox.start(
+            _filled(asked, place), _box(asked, place), env=_environment(asked, place), cwd=place.tree,
+            stdout=log, stderr=log, may_go_unenforced=asked.may_go_unenforced,
+        )  # fmt: skip
+        try:
+            failure = _watched(process, caps, limits.seconds)
+        finally:
+            sandbox.kill(process)
+        return failure or _ending(process, log)
+
+
+def _watched(process: sandbox.Program, caps: Caps, seconds: float) -> Failure | None:
+    deadline = time.monotonic() + seconds
+    while process.poll() is None:
+        if time.monotonic() > deadline:
+            return Failure("time", f"it took longer than {seconds:g} s", "evaluation.minutes in the contract")
+        if breach := sandbox.breach(process.pid, caps):
+            return Failure(breach.name, f"it used {breach.says}")
+        time.sleep(_LOOK_SECONDS)
+    return None
+
+
+def _ending(process: sandbox.Program, log: IO[bytes]) -> Failure | None:
+    if process.returncode == 0:
+        return None
+    return Failure("command", f"the eval command ended with exit code {process.returncode}: {tail(log)}")
+
+
+def _filled(asked: Pinned, place: _Place) -> list[str]:
+    values = {
+        "{checkpoint}": str(place.checkpoint),
+        "{episodes}": str(asked.episodes),
+        "{episode_seed}": str(asked.seeds[0]),
+        "{result}": str(place.result),
+        "{out}": str(place.result.parent),
+    }
+    argv = list(asked.command.argv)
+    for placeholder, value in values.items():
+        argv = [word.replace(placeholder, value) for word in argv]
+    return argv
+
+
+def _box(asked: Pinned, place: _Place) -> Box:
+    return Box(
+        reads=(*sandbox.system_reads(), place.checkpoint, *asked.reads),
+        writes=(place.tree, place.scratch, place.result.parent),
+        memory_bytes=asked.limits.memory_bytes,
+        file_bytes=min(asked.limits.scratch_bytes, _OUTPUT_BYTES),
+        processes=asked.limits.processes,
+    )
+
+
+def _environment(asked: Pinned, place: _Place) -> dict[str, str]:
+    path = ":".join(str(place.tree / one) for one in asked.command.python_path)
+    return {**plain_environment(), **sandbox.private(place.scratch), "PYTHONPATH": path, "PYTHONNOUSERSITE": "1"}
+
+
+def _document(asked: Pinned, place: _Place, enforced: Mapping[str, Any]) -> dict[str, Any]:
+    extra = [path.name for path in place.result.parent.iterdir() if path != place.result]
+    if extra:
+        raise EvidenceInvalid(f"beside its result it wrote {extra[0]}")
+    figures, rows = read_result(place.result, names=asked.command.names, episodes=asked.episodes)
+    value = score(figures, asked.command.metric)
+    return {
+        "schema": SCHEMA,
+        "level": LEVEL,
+        "purpose": asked.purpose,
+        "first": asked.first,
+        "seeds": list(asked.seeds),
+        "pin": asked.pin.sha256,
+        "policy_files": dict(place.laid_over),
+        "fingerprint": asked.fingerprint(),
+        "time": time.time(),
+        "metric": asked.command.metric,
+        "score": value,
+        "figures": figures,
+        "checkpoint": {"sha256": place.digest},
+        "versions": versions(),
+        "protocol": asked.protocol,
+        "episodes": rows,
+        "enforced": enforced,
+    }

@@ -1,0 +1,64 @@
+"""A result that another program wrote is believed as numbers, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rlx.errors import EvidenceInvalid
+from rlx.evaluate.result import read_result
+
+
+def read(tmp_path: Path, content: object, **names: str) -> tuple[dict[str, float], list[dict[str, object]]]:
+    (tmp_path / "result.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_result(tmp_path / "result.json", names=names, episodes=2)
+
+
+def test_figures_are_read_by_their_names(tmp_path: Path) -> None:
+    figures, rows = read(
+        tmp_path, {"success": 0.5, "note": "text", "flag": True, "figures": {"x": 1}}, success_rate="success"
+    )
+    assert figures == {"success": 0.5, "x": 1.0, "success_rate": 0.5}
+    assert rows == []
+
+
+def test_figures_of_episodes_are_worked_out_and_not_believed(tmp_path: Path) -> None:
+    figures, rows = read(
+        tmp_path, {"mean": 1e6, "episodes": [1.0, {"return": 3.0, "success": True, "seed": 4, "x": [1]}]}
+    )
+    assert (figures["mean"], figures["return"], figures["success_rate"]) == (2.0, 2.0, 1.0)
+    assert "length_mean" not in figures
+    assert rows == [{"return": 1.0}, {"seed": 4, "return": 3.0, "success": True}]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ("[" * 100_000, "not JSON"),
+        ({"episodes": [1.0]}, "of 1 episodes; 2 were asked for"),
+        ({"episodes": [1.0, "2"]}, "episode 1 of the result has no `return`"),
+        ('{"episodes": [1.0, NaN]}', "episode 1 of the result returned nan"),
+    ],
+)
+def test_anything_else_is_invalid(tmp_path: Path, content: object, says: str) -> None:
+    with pytest.raises(EvidenceInvalid, match=says):
+        read(tmp_path, content)
+
+
+def test_links_pipes_and_nothing_are_no_result(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    with pytest.raises(EvidenceInvalid, match="wrote no result"):
+        read_result(path, names={}, episodes=2)
+    (tmp_path / "other").write_text("{}")
+    path.symlink_to(tmp_path / "other")
+    with pytest.raises(EvidenceInvalid, match="cannot be opened"):
+        read_result(path, names={}, episodes=2)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(EvidenceInvalid, match="is no file"):
+        read_result(path, names={}, episodes=2)
