@@ -140,7 +140,7 @@ def not_covered(box: Box, version: int) -> tuple[str, ...]:
     """Return what a process in this box can still do, on a kernel with this version of Landlock."""
     holes = {
         "existence and size of hidden files (stat)": True,
-        "command lines of other processes (/proc)": True,
+        "names and command lines of other processes (/proc)": True,
         "the space all files take together": bool(box.writes),
         "memory and CPU of all processes together": True,
         "the number of processes (root)": os.getuid() == 0 or box.processes is None,
