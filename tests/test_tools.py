@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,3 +59,29 @@ def test_git_bytes_tells_gits_last_words_and_takes_none_of_our_settings(
     assert tools.git_bytes("hash-object", "--stdin", folder=tmp_path, stdin=b"")[:4] == b"e69d"
     with pytest.raises(RlxError, match="git cat-file failed: fatal"):
         tools.git_bytes("-c", "core.quotePath=off", "cat-file", "-p", "none", folder=tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="NO ssh-keygen HERE: signatures are not tested")
+def test_a_signature_is_made_and_verified_by_the_systems_own_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, signers = tmp_path / "key", tmp_path / "signers"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
+    signers.write_text(f"ada {key.with_suffix('.pub').read_text()}")
+    fake = tmp_path / "bin" / "ssh-keygen"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho eve\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+    armoured = tools.ssh_sign(b"a text", key=key, namespace="rlx-approval")
+    assert tools.ssh_verify(b"a text", signature=armoured, signers=signers, namespace="rlx-approval") == "ada"
+    assert tools.ssh_verify(b"a text.", signature=armoured, signers=signers, namespace="rlx-approval") is None
+    assert tools.ssh_verify(b"a text", signature=armoured, signers=signers, namespace="git") is None
+    assert tools.ssh_verify(b"a text", signature="", signers=signers, namespace="rlx-approval") is None
+
+
+def test_without_ssh_keygen_the_hint_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(RlxError, match="no ssh-keygen"):
+        tools.ssh_sign(b"", key=Path("key"), namespace="x")

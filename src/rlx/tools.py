@@ -1,9 +1,10 @@
-"""The few programs rlx runs for itself: git, ffmpeg."""
+"""The few programs rlx runs for itself: git, ssh-keygen, ffmpeg."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
@@ -60,6 +61,53 @@ def git_bytes(
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise RlxError(f"git {verb} failed: {lines[-1] if lines else f'exit code {done.returncode}'}")
     return done.stdout
+
+
+def ssh_sign(message: bytes, *, key: Path, namespace: str) -> str:
+    """Sign with a key of ssh's; asks for its passphrase or touch at the terminal. Returns the armoured signature."""
+    argv = [_ssh_keygen_program(), "-Y", "sign", "-f", str(key), "-n", namespace]
+    try:
+        done = subprocess.run(argv, input=message, stdout=subprocess.PIPE, check=False, timeout=300)
+    except subprocess.TimeoutExpired:
+        raise RlxError("ssh-keygen waited five minutes for the key") from None
+    if done.returncode:
+        raise RlxError(f"ssh-keygen did not sign with {key}", hint="its passphrase or touch is needed, at a terminal")
+    return done.stdout.decode("ascii", "replace")
+
+
+def ssh_verify(message: bytes, *, signature: str, signers: Path, namespace: str) -> str | None:
+    """Return who of the signers file made a signature over a message now; None where nobody did."""
+    with tempfile.TemporaryDirectory(prefix="rlx-ssh-") as folder:
+        file = Path(folder) / "signature"
+        file.write_text(signature, encoding="utf-8")
+        common = ("-s", str(file), "-f", str(signers))
+        found = _ssh_keygen("-Y", "find-principals", *common)
+        who = found.splitlines()[0].strip() if found and found.strip() else None
+        if who is None:
+            return None
+        done = _ssh_keygen("-Y", "verify", *common, "-I", who, "-n", namespace, stdin=message)
+        return who if done is not None else None
+
+
+def _ssh_keygen(*arguments: str, stdin: bytes = b"") -> str | None:
+    """Return what ssh-keygen prints, or None where it fails."""
+    argv = [_ssh_keygen_program(), *arguments]
+    try:
+        done = subprocess.run(argv, input=stdin, capture_output=True, check=False, timeout=60)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
+def _ssh_keygen_program() -> str:
+    """Return the system's ssh-keygen; one on the PATH, which anybody may have put there, only where there is none."""
+    for folder in ("/usr/bin", "/bin", "/usr/local/bin"):
+        if os.access(f"{folder}/ssh-keygen", os.X_OK):
+            return f"{folder}/ssh-keygen"
+    found = shutil.which("ssh-keygen")
+    if found is None:
+        raise RlxError("no ssh-keygen was found", hint="install OpenSSH's client programs")
+    return found
 
 
 def ffmpeg_program() -> str | None:

@@ -127,6 +127,15 @@ def test_a_point_that_cannot_stand_is_named(lift: tuple[Task, Path, str], point:
     assert all(problem.point == where for problem in found)
 
 
+def test_jobs_do_not_read_the_keys_that_sign(lift: tuple[Task, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = lift[1].parent / f"{lift[1].name}-home"
+    (home / ".ssh").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for name in (home, home / ".ssh"):
+        found = found_in(lift, hardware={"reads": [str(name)]})
+        assert "the keys that approvals are signed with" in found[0].says
+
+
 def test_a_baseline_is_pinned_with_its_config(lift: tuple[Task, Path, str]) -> None:
     _, root, sha = lift
     found = found_in(lift, baseline={"commit": sha, "command": "x", "config_sha256": "0" * 64})

@@ -346,6 +346,13 @@ def _hardware(contract: Contract, task: Task, root: Path) -> Iterator[str]:
             yield f"reads `{name}` is not there"
         elif project.is_relative_to(path.resolve()) or path.resolve().is_relative_to(project / ".rlx"):
             yield f"reads `{name}` would show jobs the ledger and other candidates"
+        elif _holds(path, Path.home() / ".ssh"):
+            yield f"reads `{name}` would show jobs the keys that approvals are signed with"
+
+
+def _holds(folder: Path, other: Path) -> bool:
+    one, two = folder.resolve(), other.resolve()
+    return one.is_relative_to(two) or two.is_relative_to(one)
 
 
 def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str]:

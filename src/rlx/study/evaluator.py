@@ -1,7 +1,8 @@
 """What a score is computed from: files and config keys that no candidate may touch, found without running anything.
 
-What is not covered: modules imported under a computed name, data files, and installed packages. They are pinned with
-the evaluator's copy of the tree, or are the same for both sides.
+What is not covered: modules imported under a computed name, files of the project behind an env that is only known by
+a registered id, data files, and installed packages. They are pinned with the evaluator's copy of the tree, or are the
+same for both sides.
 """
 
 from __future__ import annotations

@@ -1,0 +1,90 @@
+"""What a budget affords: the sums add up, the claim is kept aside, and no budget is overspent."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlx.compare.planning import detectable_effect
+from rlx.study.afford import Cost, affords
+from rlx.study.terms import Budget, Metric
+
+
+def budget(seeds: int = 80, hours: float = 8, minutes: float = 6, **more: float) -> Budget:
+    return Budget.model_validate({"seeds": seeds, "hours": hours, "per_seed_minutes": minutes, **more})
+
+
+METRIC = Metric(name="success_rate")
+
+
+def test_the_claim_and_the_pool_come_first() -> None:
+    found = affords(budget(), METRIC, cost=Cost(360))
+    assert (found.seeds, found.limit, found.baseline, found.confirmation, found.left) == (80, "seeds", 10, 20, 50)
+    assert found.candidates == (4, 16)
+    assert found.candidates[0] <= found.expected <= found.candidates[1]
+    assert found.hint == ""
+
+
+def test_hours_can_be_the_shorter_limit() -> None:
+    found = affords(budget(hours=4), METRIC, cost=Cost(360))
+    assert (found.seeds, found.limit, found.left) == (40, "hours", 10)
+
+
+def test_the_robots_evening_needs_shorter_trials() -> None:
+    evening = budget(seeds=200, hours=40, minutes=120)
+    found = affords(evening, METRIC, cost=Cost(1.3 * 3600))
+    assert (found.seeds, found.left, found.candidates) == (30, 0, (0, 0))
+    assert "budget.trial_steps: 0.5 affords about" in found.hint
+    assert "leaves 0 for the search" in " ".join(found.lines("success"))
+    shorter = affords(budget(seeds=200, hours=40, minutes=120, trial_steps=0.3), METRIC, cost=Cost(1.3 * 3600))
+    assert shorter.left == 25
+    assert shorter.expected >= 4
+    assert shorter.hint == ""
+
+
+def test_where_seeds_are_too_few_the_hint_says_how_many() -> None:
+    found = affords(budget(seeds=31, hours=100), METRIC, cost=Cost(360))
+    assert found.hint == "one candidate takes 33 seeds in all, 3.3 h at this cost"
+
+
+def test_what_the_claim_finds_is_in_sd_and_in_the_metrics_unit() -> None:
+    found = affords(budget(), METRIC, cost=Cost(360), baseline_sd=0.05)
+    assert found.effect == detectable_effect(10)
+    assert found.effect_in_unit == pytest.approx(0.05 * found.effect)
+    assert "sd, 0.05" in " ".join(found.lines("success_rate"))
+    more = affords(budget(), Metric(name="x", claims=3), cost=Cost(360))
+    assert more.effect > found.effect
+    assert more.effect_in_unit is None
+
+
+def test_a_cost_that_was_not_measured_is_the_limit_and_says_so() -> None:
+    cost = Cost.of(budget())
+    assert (cost.seconds, cost.is_measured) == (360, False)
+    assert "not measured yet" in affords(budget(), METRIC, cost=cost).lines("x")[0]
+    assert Cost.of(budget(), 100.0) == Cost(100.0)
+
+
+def test_the_contracts_own_limit_of_candidates_counts() -> None:
+    assert affords(budget(candidates=3), METRIC, cost=Cost(360)).candidates == (3, 3)
+
+
+def test_it_is_data_too() -> None:
+    assert affords(budget(), METRIC, cost=Cost(360)).document()["candidates"] == [4, 16]
+
+
+@given(
+    st.integers(1, 500), st.floats(0.1, 100), st.floats(1, 20_000), st.floats(0.05, 1.0), st.integers(2, 30),
+)  # fmt: skip
+def test_no_budget_is_overspent(seeds: int, hours: float, seconds: float, share: float, a_side: int) -> None:
+    given_budget = budget(seeds=seeds, hours=hours, minutes=1, trial_steps=share, candidates=10**6)
+    found = affords(given_budget, Metric(name="x", seeds=a_side), cost=Cost(seconds))
+    few, most = found.candidates
+    assert 0 <= few <= found.expected <= most
+    if most:
+        used = found.baseline + found.confirmation + 3 * most
+        time = (found.baseline + 3 * most) * seconds * share + found.confirmation * seconds
+        assert used <= seeds
+        assert time <= hours * 3600 * (1 + 1e-6)
+    else:
+        assert found.hint

@@ -1,0 +1,77 @@
+"""The one screen: eight points, each with what it says, whether it is settled, and why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rlx.study import approval
+from rlx.study import contract as contracts
+from rlx.study.afford import Cost, affords
+from rlx.study.contract import POINTS
+from rlx.study.screen import screen
+from rlx.study.terms import Contract
+from tests.study.papers import contract_of, rlx_repo, rlx_task
+
+
+def test_eight_points_in_their_order_with_all_that_was_agreed(tmp_path: Path) -> None:
+    sha = rlx_repo(tmp_path)
+    task = rlx_task(tmp_path)
+    contract = contract_of(
+        task, tmp_path, sha,
+        metric={"name": "success_rate", "min_effect": 0.05, "claims": 2},
+        guardrails=[{"expression": "-length_mean"}, {"expression": "median", "margin": 1, "mode": "safety"}],
+        budget={"seeds": 80, "hours": 4, "per_seed_minutes": 3, "until": "07:00", "trial_steps": 0.3},
+        hardware={"cores": 2, "memory_gb": 4, "reads": ["/usr/share"]},
+        automation={"unattended": True, "stop": ["spent > 0.9", "hours > 3"]},
+    )  # fmt: skip
+    assert contract.budget is not None
+    assert contract.metric is not None
+    told = affords(contract.budget, contract.metric, cost=Cost.of(contract.budget))
+    rows = screen(
+        contract,
+        task,
+        problems=contracts.problems(contract, task, root=tmp_path),
+        notes=contracts.notes(contract, task),
+        affords=told.lines("success_rate"),
+        forgeable=approval.forgeable("asserted"),
+    )
+    assert [row.point for row in rows] == list(POINTS)
+    assert [row.number for row in rows] == list(range(1, 9))
+    assert all(row.is_settled for row in rows)
+    text = "\n".join(line for row in rows for line in (*row.lines, *row.notes))
+    for words in (
+        "Improve the success_rate",
+        "maximize success_rate (mean over seeds, from evaluator) by at least 0.05",
+        "10 seeds a side, alpha 0.05, 2 claims",
+        "guardrail median: safety must be shown, margin 1",
+        "keys (hyperparameters): algo.*, policy.*",
+        "forbidden: algo.total_timesteps",
+        "80 seeds, 4 hours, at most 3 minutes a seed, until 07:00",
+        "trials of 30% of the steps",
+        "2 cores, 0 GPUs, 4 GB of memory",
+        "jobs also read /usr/share",
+        f"rlx train configs/lift.yaml at commit {sha[:12]}",
+        "level sealed or better",
+        "50 for the claim, drawn afterwards",
+        "runs unattended; approval asserted",
+        "no network, sandbox required",
+        "ends when spent > 0.9 or hours > 3",
+        "leaves 50 for the search",
+        "not ruled out: anyone on this account",
+        "anyone on this account could have made it",
+    ):
+        assert words in text, words
+    assert json.dumps([row.document() for row in rows])
+
+
+def test_what_is_open_says_why(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    task = rlx_task(tmp_path)
+    empty = Contract(study="a", task="lift")
+    rows = screen(empty, task, problems=contracts.problems(empty, task, root=tmp_path))
+    assert not any(row.is_settled for row in rows)
+    by_point = {row.point: row for row in rows}
+    assert "`budget` is missing (budget: {seeds: 60" in by_point["budget"].problems[0]
+    assert by_point["task"].problems == ("not confirmed (confirmed: [task, …])",)
+    assert by_point["budget"].lines == ()
