@@ -198,3 +198,13 @@ def test_replacing_a_folder_puts_the_new_one_there_and_removes_the_old(
 
 def test_sha256_is_sha256() -> None:
     assert files.sha256(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_nothing_is_appended_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "ledger.jsonl").write_text("torn")
+    (tmp_path / "events.jsonl").symlink_to("ledger.jsonl")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.append_line(tmp_path / "events.jsonl", b"{}")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.open_append(tmp_path / "events.jsonl")
+    assert (tmp_path / "ledger.jsonl").read_text() == "torn"

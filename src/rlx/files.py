@@ -135,9 +135,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+"""Never through a link: a job could leave one in its run that leads to a ledger."""
+
+
 def open_append(path: Path) -> int:
     """Open a JSONL file for appending, after trimming a torn last line, and return the descriptor."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, _APPEND, 0o644)
     try:
         trim_torn_tail(descriptor)
     except BaseException:
@@ -164,7 +168,7 @@ def append_line(path: Path, row: bytes) -> None:
 @contextlib.contextmanager
 def locked_append(path: Path) -> Iterator[tuple[int, int]]:
     """Yield a JSONL file's descriptor and size, locked and with a torn last line trimmed; the lock dies with us."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, _APPEND, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = trim_torn_tail(descriptor)

@@ -94,6 +94,14 @@ def test_code_that_only_the_checkpoint_names_is_not_run(trained: Trained) -> Non
     assert "names code to run that the baseline does not: `envs/cart.py:Cart`" in found.failure.says
 
 
+def test_checkpoints_of_sb3_are_rebuilt_in_the_box_too(tmp_path: Path) -> None:
+    algo = {"name": "a2c", "total_timesteps": 128}
+    trained = Trained.train(tmp_path / "sb3", backend="sb3", algo=algo, seeds=1)
+    (found,) = trained.measure([trained.checkpoint(0)])
+    assert found.required()["backend"] == "sb3"
+    assert found.required()["score"] >= 1
+
+
 def test_time_is_limited_a_checkpoint(trained: Trained) -> None:
     trained.root.joinpath("envs/cart.py").write_text(
         "import time\n" + trained.root.joinpath("envs/cart.py").read_text() + "\n    def render(self): ...\n"
@@ -101,7 +109,7 @@ def test_time_is_limited_a_checkpoint(trained: Trained) -> None:
         "        return super().reset(**given)\n"
     )
     found = trained.measure(limits=Limits(seconds=1.0))
-    assert [one.failure.code for one in found if one.failure] == ["time", "time"]
+    assert [(one.failure.code, one.failure.is_policys) for one in found if one.failure] == [("time", False)] * 2
 
 
 def test_without_landlock_nothing_is_measured_unless_told_and_then_it_is_said(

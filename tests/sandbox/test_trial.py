@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import rlx
 from rlx.errors import Refused
-from rlx.sandbox import landlock, probe, seccomp, trial
+from rlx.sandbox import Box, landlock, probe, probed, seccomp, system_reads, trial
 
 SOURCE = Path(rlx.__file__).parent.parent
 OPEN_PYTHON = "/usr/bin/python3"
@@ -58,6 +59,19 @@ def test_a_box_that_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     )
     with pytest.raises(Refused, match="does not hold: a UDP packet, running a program failed"):
         probe()
+
+
+def test_what_was_tried_out_is_told_of_a_box_as_far_as_it_holds_there() -> None:
+    kept = Box(reads=system_reads(), file_bytes=77)
+    found = probed(kept)
+    assert found.is_probed
+    assert {"77 bytes a file", "a UDP packet: denied", "a Unix socket reached by its path: denied"} <= set(
+        found.enforced
+    )
+    with_unix = probed(replace(kept, unix_sockets=True))
+    assert "a Unix socket reached by its path: denied" not in with_unix.enforced
+    assert "Unix sockets reached by their path" in with_unix.not_covered
+    assert not probed(replace(kept, network=True)).is_probed
 
 
 def test_without_landlock_the_probe_refuses_or_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

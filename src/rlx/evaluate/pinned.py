@@ -93,8 +93,7 @@ class Pinned:
 def pinned(asked: Pinned, subjects: Sequence[Subject]) -> list[Sealed]:
     """Measure checkpoints by the repository's own command, each in a fresh copy; write each one's document."""
     asked.pin.verify()
-    enforced = sandbox.probe(may_go_unenforced=asked.may_go_unenforced).document()
-    found = [_measured(asked, subject, enforced) for subject in subjects]
+    found = [_measured(asked, subject) for subject in subjects]
     asked.pin.verify()
     for one in found:
         if one.document is not None:
@@ -103,12 +102,13 @@ def pinned(asked: Pinned, subjects: Sequence[Subject]) -> list[Sealed]:
     return found
 
 
-def _measured(asked: Pinned, subject: Subject, enforced: Mapping[str, Any]) -> Sealed:
+def _measured(asked: Pinned, subject: Subject) -> Sealed:
     with tempfile.TemporaryDirectory(prefix="rlx-pinned-") as name:
         try:
             place = _prepared(asked, subject, Path(name).resolve())
         except RlxError as error:
             return Sealed(subject, failure=Failure("checkpoint", error.message, error.hint))
+        enforced = sandbox.probed(_box(asked, place), may_go_unenforced=asked.may_go_unenforced).document()
         failure = _run(asked, place)
         if failure is not None:
             return Sealed(subject, failure=failure)

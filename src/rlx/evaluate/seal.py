@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,7 +27,7 @@ from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
 from rlx.evaluate.served import plain_environment
 from rlx.evaluate.staged import stage
-from rlx.sandbox import Box, Caps
+from rlx.sandbox import Box, Caps, Enforced
 
 SCHEMA = 1
 LEVEL = "sealed"
@@ -87,11 +87,17 @@ class Subject:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a checkpoint has no score: a code (checkpoint, policy, environment, evidence, time, memory, …) and words."""
+    """Why a checkpoint has no score: a code and words.
+
+    Codes: `checkpoint`, `policy`, `environment` (it raised on the policy's actions), `evidence` (it does not fit, or
+    the score is no number), `time`, `memory`, `disk`, `processes`, `died`; of commands `command` and `result`.
+    `is_policys` says whose failure it is: the policy's own, which then scores nothing, or nobody's: then measure again.
+    """
 
     code: str
     says: str
     hint: str | None = None
+    is_policys: bool = True
 
 
 @dataclass(frozen=True)
@@ -116,13 +122,12 @@ def sealed(seal: Seal, subjects: Sequence[Subject]) -> list[Sealed]:
     Raises where nothing can be measured: the pinned tree is another, its environment cannot be made, nothing holds.
     """
     seal.pin.verify()
-    enforced = sandbox.probe(may_go_unenforced=seal.may_go_unenforced)
     with tempfile.TemporaryDirectory(prefix="rlx-seal-") as folder:
         chamber = _Chamber(seal, Path(folder).resolve(), subjects)
         chamber.work()
     seal.pin.verify()
-    found = [chamber.found[index] for index in range(len(subjects))]
-    return [_kept(one, seal, enforced.document()) for one in found]
+    assert chamber.enforced is not None
+    return [_kept(chamber.found[index], seal, chamber.enforced.document()) for index in range(len(subjects))]
 
 
 def _kept(one: Sealed, seal: Seal, enforced: Mapping[str, Any]) -> Sealed:
@@ -154,9 +159,11 @@ class _Chamber:
     found: dict[int, Sealed] = field(default_factory=dict)
     digests: dict[int, str] = field(default_factory=dict)
     current: int | None = None
+    enforced: Enforced | None = None
 
     def work(self) -> None:
         """Stage every checkpoint, then let the evaluator measure them; again without one that ended it."""
+        self.enforced = sandbox.probed(self._box(self.folder), may_go_unenforced=self.seal.may_go_unenforced)
         (self.folder / "staged").mkdir()
         for index in range(len(self.subjects)):
             self._stage(index)
@@ -196,7 +203,8 @@ class _Chamber:
                 sandbox.kill(process)
                 _close(process)
             if failure is None and any(index not in self.found for index in left):
-                failure = Failure("died", f"the evaluator ended with {process.returncode}: {tail(log)}")
+                says = f"the evaluator ended with {process.returncode}: {tail(log)}"
+                failure = Failure("died", says, is_policys=False)
         if failure is not None:
             self._settle(failure)
 
@@ -204,7 +212,8 @@ class _Chamber:
         """Give a failure to the checkpoint that was being measured; before the first one it is everybody's."""
         if self.current is None or self.current in self.found:
             raise EvidenceInvalid(f"nothing could be measured: {failure.says}", hint=failure.hint)
-        self._fail(self.current, failure)
+        is_policys = failure.is_policys and self.seal.policy is not None  # weights alone neither stall nor fill a disk
+        self._fail(self.current, replace(failure, is_policys=is_policys))
 
     def _listen(self, process: sandbox.Program, request: bytes, scratch: Path) -> Failure | None:
         """Hand the request over and take the answers in; return what ended the evaluator before its time."""

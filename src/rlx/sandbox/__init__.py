@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from rlx.sandbox.box import SHARED_MEMORY, Box, Enforced, enter, in_force, private, system_reads
     from rlx.sandbox.family import adopt, descendants, reap
     from rlx.sandbox.program import PIPE, Program, kill, start
-    from rlx.sandbox.trial import probe
+    from rlx.sandbox.trial import probe, probed
     from rlx.sandbox.watch import Breach, Caps, breach, folder_bytes
 
 _WHERE = {
     **dict.fromkeys(("SHARED_MEMORY", "Box", "Enforced", "enter", "in_force", "private", "system_reads"), "box"),
     **dict.fromkeys(("adopt", "descendants", "reap"), "family"),
     **dict.fromkeys(("PIPE", "Program", "kill", "start"), "program"),
-    "probe": "trial",
+    **dict.fromkeys(("probe", "probed"), "trial"),
     **dict.fromkeys(("Breach", "Caps", "breach", "folder_bytes"), "watch"),
 }
 
 __all__ = [
     "PIPE", "SHARED_MEMORY", "Box", "Breach", "Caps", "Enforced", "Program", "adopt", "breach", "descendants", "enter",
-    "folder_bytes", "in_force", "kill", "private", "probe", "reap", "start", "system_reads",
+    "folder_bytes", "in_force", "kill", "private", "probe", "probed", "reap", "start", "system_reads",
 ]  # fmt: skip
 
 

@@ -128,6 +128,19 @@ def probe(*, may_go_unenforced: bool = False) -> Enforced:
     return replace(found, enforced=(*found.enforced, *denied), is_probed=True)
 
 
+def probed(box: Box, *, may_go_unenforced: bool = False) -> Enforced:
+    """Return what is in force for a box, with what the trial of a box without network saw denied."""
+    found = in_force(box, may_go_unenforced=may_go_unenforced)
+    tried = probe(may_go_unenforced=may_go_unenforced)
+    if not found.is_enforced or box.network:
+        return found
+    is_left = {FORBIDDEN["unix"]: box.unix_sockets}
+    denied = tuple(
+        says for says in tried.enforced if says.endswith(": denied") and not is_left.get(says.removesuffix(": denied"))
+    )
+    return replace(found, enforced=(*found.enforced, *denied), is_probed=True)
+
+
 def _is_promised(key: str, found: Enforced) -> bool:
     """Say whether an attempt had to fail: older kernels and machines without the filter promise less."""
     promised = {
