@@ -145,6 +145,22 @@ def test_a_baseline_is_pinned_with_its_config(lift: tuple[Task, Path, str]) -> N
     commit(root)
 
 
+def test_a_reward_term_that_the_config_names_can_be_guarded(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    text = (tmp_path / "configs/lift.yaml").read_text()
+    named = text.replace("  kwargs:", "  wrappers: [{reward_terms: {energy: cost_energy}}]\n  kwargs:")
+    write(tmp_path, "configs/lift.yaml", named)
+    place = (rlx_task(tmp_path), tmp_path, commit(tmp_path))
+    assert found_in(place, guardrails=[{"expression": "energy - length_mean"}]) == []
+    assert "did you mean `energy`?" in found_in(place, guardrails=[{"expression": "enrgy"}])[0].says
+
+
+def test_every_figure_that_can_be_named_is_one_the_evaluator_works_out() -> None:
+    from rlx.evaluate.tally import OWN
+
+    assert set(contracts.SEALED_FIGURES) == OWN
+
+
 def test_a_project_without_git_has_no_baseline(tmp_path: Path) -> None:
     for path in ("envs/lift.py", "envs/physics.py", "configs/lift.yaml"):
         write(tmp_path, path, "")

@@ -72,6 +72,7 @@ def test_a_fact_goes_stale_with_its_file_and_says_where(tmp_path: Path) -> None:
         ({"result": tasks.Source(reader="jsonl", path="a", pattern="b")}, "is for reader stdout"),
         ({"launcher": tasks.Launcher(executor="custom", submit=("sbatch", "{comand}"))}, "did you mean `{command}`?"),
         ({"launcher": tasks.Launcher(executor="custom", submit=("sbatch",))}, "adapter.launcher.poll"),
+        ({"launcher": tasks.Launcher(executor="custom", submit=("sbatch",))}, "it would submit nothing"),
         ({"launcher": tasks.Launcher(submit=("sbatch",))}, "for executor custom, not local"),
     ],
 )

@@ -46,9 +46,9 @@ Status = Literal["blocked", "ready", "approved"]
 MINIMUM_SEEDS = 10
 """Fewer training seeds a side make every verdict provisional (see `compare.looks`)."""
 SEALED_FIGURES = (
-    "return", "success_rate", "pass_rate", "length_mean", "mean", "median", "std", "min", "max", "cut",
+    "return", "success_rate", "pass_rate", "length_mean", "terminated_rate", "mean", "median", "std", "min", "max",
 )  # fmt: skip
-"""What rlx's own evaluator reports of a checkpoint; `return` is the mean."""
+"""What rlx's own evaluator works out of a checkpoint's episodes (`evaluate.tally`), beside the terms of a reward."""
 STOP_NAMES = ("candidates", "rejected_in_a_row", "debug_in_a_row", "gain", "spent", "hours")
 COMMENTS = {
     "confirmed": "Points that a person has looked at and agreed to; all eight are needed. Any edit voids an approval.",
@@ -209,7 +209,8 @@ def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str]:
         yield f"source training gives no more than level reported, and the evaluation asks for {level}"
     if evaluation is not None:
         yield from _unknown_metric(metric, task, "reported" if metric.source == "training" else level)
-        yield from _guardrails(contract.guardrails, figures_of(task, level))
+        terms = evaluator.reward_terms(task, root) if level == "sealed" else ()
+        yield from _guardrails(contract.guardrails, (*figures_of(task, level), *terms))
     if metric.name == "pass_rate" and level == "sealed":
         yield from _without_scenarios(task, root)
     if metric.alpha > 0.2:

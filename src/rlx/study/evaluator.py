@@ -87,6 +87,16 @@ def _protocol_names(task: Task, root: Path) -> tuple[str, ...]:
     return (own.id if own and own.id else experiment.env.id, *kept)
 
 
+def reward_terms(task: Task, root: Path) -> tuple[str, ...]:
+    """Return the reward terms that the config names for the evaluation env; those of the env itself are not seen."""
+    experiment = experiment_of(task, root)
+    if experiment is None:
+        return ()
+    own = experiment.eval.env
+    wrappers = own.wrappers if own and own.wrappers is not None else experiment.env.wrappers
+    return tuple(name for one in wrappers if one.name == "reward_terms" for name in one.kwargs)
+
+
 def shapes_reward(name: str, root: Path) -> bool:
     """Say whether a wrapper changes nothing but the reward, by its name or by the base its class names."""
     if name in REWARD_WRAPPERS:

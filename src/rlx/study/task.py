@@ -117,7 +117,7 @@ PLACEHOLDERS: dict[str, tuple[str, ...]] = {
     "train": TRAIN_PLACEHOLDERS,
     "eval": EVAL_PLACEHOLDERS,
     "override": ("key", "value"),
-    "submit": ("command", "name", "out", "log", "cores", "gpus", "memory_gb", "minutes"),
+    "submit": ("command", "script", "name", "out", "log", "cores", "gpus", "memory_gb", "minutes"),
     "poll": ("id", "name"),
     "cancel": ("id", "name"),
 }
@@ -258,8 +258,8 @@ def _launcher_problems(launcher: Launcher) -> Iterator[str]:
     for name, words in (("submit", launcher.submit), ("poll", launcher.poll), ("cancel", launcher.cancel)):
         if not words:
             yield f"adapter.launcher.{name}: executor custom needs it"
-    if launcher.submit and "command" not in _named(launcher.submit):
-        yield "adapter.launcher.submit: no {command}: it would submit nothing"
+    if launcher.submit and not _named(launcher.submit) & {"command", "script"}:
+        yield "adapter.launcher.submit: no {command} and no {script}: it would submit nothing"
 
 
 def _named(words: Argv) -> set[str]:
