@@ -54,14 +54,24 @@ def unknown_argument(label: str, name: str, accepted: list[str]) -> ConfigError:
 
 def accepted_by(creator: Callable[..., Any]) -> list[str]:
     """Return the keyword arguments of a class, its base classes included (`**kwargs` is passed upwards)."""
+    return list(_keywords(creator))
+
+
+def default_of(creator: Callable[..., Any], name: str) -> Any:
+    """Return the default of an argument; None where it has none, or where the class or function does not take it."""
+    parameter = _keywords(creator).get(name)
+    return None if parameter is None or parameter.default is parameter.empty else parameter.default
+
+
+def _keywords(creator: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     sources = (
         [vars(base)["__init__"] for base in creator.__mro__ if "__init__" in vars(base)]
         if isinstance(creator, type)
         else [creator]
     )
-    names: dict[str, None] = {}
+    found: dict[str, inspect.Parameter] = {}
     for source in sources:
         for name, parameter in (_parameters(source) or {}).items():
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "self":
-                names[name] = None
-    return list(names)
+                found.setdefault(name, parameter)
+    return found

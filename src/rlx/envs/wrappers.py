@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from rlx.envs.alter import ScaleModel, SetAttributes
 from rlx.errors import ConfigError
 
 AnyEnv = gymnasium.Env[Any, Any]
@@ -241,6 +242,8 @@ WRAPPERS: dict[str, Callable[..., AnyEnv]] = {
     "discretize_observation": discretize_observation,
     "filter": filter_keys,
     "atari": atari,
+    "set_attributes": SetAttributes,
+    "scale_model": ScaleModel,
 }
 REWARD_ONLY = ("clip_reward",)
 """Functions that wrap in a RewardWrapper; classes show it themselves."""

@@ -182,6 +182,17 @@ def save_reflection(run_path: Path, document: dict[str, Any]) -> Path | None:
     return path
 
 
+def save_robustness(run_path: Path, kind: str, name: str, document: dict[str, Any]) -> Path | None:
+    """Keep a probe or a stress test of a run's policies; None where the folder cannot be written to."""
+    path = run_path / kind / f"{name}.json"
+    try:
+        path.parent.mkdir(exist_ok=True)
+        files.write_json(path, {"schema": SCHEMA, **document})
+    except OSError:
+        return None
+    return path
+
+
 def save_trajectories(path: Path, content: bytes) -> None:
     """Keep the trajectories of an evaluation beside it."""
     try:

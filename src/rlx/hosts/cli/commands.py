@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "video": ("measuring", "film a policy"),
     "compare": ("measuring", "is B better than A?"),
     "noise": ("measuring", "how noisy is a config, and what can be found at which cost?"),
+    "probe": ("measuring", "where does a trained policy still work, as one parameter varies?"),
+    "stress": ("measuring", "what do noise, delays and other disturbances cost a trained policy?"),
     "settle": ("measuring", "train and look until it is decided whether B is better than A"),
     "analyze": ("understanding", "what happened in a run, when, and how sure is that?"),
     "diagnose": ("understanding", "what is wrong with a run, why, and what to try"),
