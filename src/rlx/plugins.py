@@ -10,6 +10,19 @@ from rlx.errors import NotFound, did_you_mean
 BACKENDS = {
     "fast": "rlx.train.backends.fast:FastTrainer",
     "sb3": "rlx.train.backends.sb3:Sb3Trainer",
+    "command": "rlx.train.backends.command:CommandTrainer",
+}
+READERS = {
+    "tensorboard": "rlx.runs.readers.tensorboard:TensorboardReader",
+    "jsonl": "rlx.runs.readers.jsonl:JsonlReader",
+    "csv": "rlx.runs.readers.csv:CsvReader",
+    "stdout": "rlx.runs.readers.stdout:StdoutReader",
+}
+"""In the order in which they are asked whether a path is theirs."""
+EXECUTORS = {
+    "inline": "rlx.launch.executors.inline:InlineExecutor",
+    "local": "rlx.launch.executors.local:LocalExecutor",
+    "custom": "rlx.launch.executors.custom:CustomExecutor",
 }
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from rlx.config.cross_check import cross_check
 from rlx.config.defaults import resolve
-from rlx.config.load import parse
+from rlx.config.load import document, parse
 from rlx.config.schema import ALGORITHMS, Problem
 from rlx.config.validate import validate
+from rlx.errors import ConfigError
 
 
 def problems(data: dict[str, Any], devices: tuple[str, ...] = ("cpu",)) -> list[Problem]:
@@ -176,3 +177,52 @@ def test_the_hint_of_a_bad_batch_works(wanted: int, hint: str) -> None:
     for word in hint.split(" or "):
         size = int(word.rpartition("=")[2])
         assert problems({"algo": {"batch_size": size}}) == []
+
+
+TRAIN = ["python", "train.py", "{seed}", "{overrides}"]
+
+
+def command(**section: Any) -> list[tuple[str, str]]:
+    config = {"backend": "command", "command": {"train": TRAIN, **section}}
+    return [(one.key, one.message) for one in cross_check(parse(config)) if one.is_error]
+
+
+def test_a_command_needs_no_env_and_no_algorithm_and_is_named_after_its_script() -> None:
+    experiment = parse({"backend": "command", "command": {"train": ["bash", "tools/run_it.sh", "{seed}"]}})
+    assert (experiment.env.id, experiment.algo.name, experiment.run_name) == ("command", "command", "run_it")
+    assert cross_check(experiment) == []
+    again = parse(document(experiment))
+    assert again == experiment
+    assert set(document(experiment)["algo"]) == {"name", "total_timesteps"}
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "message"),
+    [
+        ({"train": ["a", "{overrides}"]}, "command.train", "no {seed}"),
+        ({"train": ["a", "{seed}"], "overrides": {"x": 1}}, "command.train", "no {overrides}"),
+        ({"train": [*TRAIN, "{sed}"]}, "command.train", "{sed}, which stands for nothing"),
+        ({"train": [*TRAIN, "--x={overrides}"]}, "command.train", "an argument of its own"),
+        ({"override": "--{key}"}, "command.override", "no {value}"),
+        ({"checkpoint": "{checkpoint}"}, "command.checkpoint", "stands for nothing"),
+        ({"metrics": {"reader": "csv"}}, "command.metrics.path", "is missing"),
+        ({"metrics": {"reader": "stdout", "pattern": "("}}, "command.metrics.pattern", "cannot be read"),
+        ({"metrics": {"reader": "stdout", "pattern": "(?P<a>.)"}}, "command.metrics.pattern", "no group `step`"),
+    ],
+)
+def test_a_command_that_cannot_work_is_named(section: dict[str, Any], key: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        command(**section)
+    assert f"`{key}`" in str(caught.value) or key in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_a_command_belongs_to_its_backend_and_the_backend_to_a_command() -> None:
+    with pytest.raises(ConfigError, match="says nothing to the backend auto"):
+        parse({"env": {"id": "A"}, "command": {"train": TRAIN}})
+    with pytest.raises(ConfigError, match="needs a `command` section"):
+        parse({"backend": "command"})
+    with pytest.raises(ConfigError, match="unknown algorithm `command`"):
+        parse({"env": {"id": "A"}, "algo": {"name": "command"}})
+    with pytest.raises(ConfigError, match=r"`command.metrics.reader` is \"xml\""):
+        command(metrics={"reader": "xml"})

@@ -17,7 +17,8 @@ def test_every_key_algorithm_and_catalog_config_is_on_the_page() -> None:
 
 def test_only_the_environment_and_what_a_part_makes_no_sense_without_are_required() -> None:
     required = [line.split("|")[1].strip() for line in page().splitlines() if "| required |" in line]
-    assert required == ["`env`", "`env.id`", "`env.wrappers.name`", "`stop.plateau.steps`"]
+    parts = ["`env.wrappers.name`", "`stop.plateau.steps`", "`command.train`", "`command.metrics.reader`"]
+    assert required == ["`env`", "`env.id`", *parts]
 
 
 def test_every_row_of_a_table_has_the_same_width() -> None:

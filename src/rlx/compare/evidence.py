@@ -30,7 +30,7 @@ def side_of(run: Run, reports: Mapping[int, Report], *, like: Run, codes: Codes)
         planned_steps=run.planned_steps,
         floor=min(randoms, default=None),
         phase=run.metadata.get("phase") or lineage.get("phase"),
-        evaluate="" if is_script else evaluate_command(run, protocol, like=like),
+        evaluate="" if run.is_opaque else evaluate_command(run, protocol, like=like),
         is_script=is_script,
         metric=next(iter(reports.values())).metric if reports else "return",
     )

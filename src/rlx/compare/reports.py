@@ -98,6 +98,8 @@ def explain_nothing(run: Run) -> NoReturn:
     hint = f"rlx eval {run.name}"
     if run.is_script:
         hint = "score it in the script that trains it: run.evaluate(policy)"
+    elif run.is_opaque:
+        hint = f"rlx cannot open its checkpoints; its own figures: rlx plot {run.name}"
     elif not any(checkpoints.names(seed.checkpoints) for seed in run.seeds):
         hint = f"it has no checkpoint to evaluate: rlx info {run.name}"
     raise NotFound(f"{run.name} has no report evaluation of its final policy", hint=hint)

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from rlx.config.defaults import divisors
 from rlx.config.devices import SPELLING
 from rlx.config.expression import Expression
-from rlx.config.schema import LARGEST_SEED, Ars, Dqn, Experiment, OffPolicy, OnPolicy, Ppo, Problem, Tqc, Trpo
+from rlx.config.schema import (
+    COMMAND,
+    LARGEST_SEED,
+    Ars,
+    Command,
+    Dqn,
+    Experiment,
+    OffPolicy,
+    OnPolicy,
+    Ppo,
+    Problem,
+    Source,
+    Tqc,
+    Trpo,
+)
 from rlx.errors import did_you_mean
 from rlx.plugins import BACKENDS
 
 POLICY_TYPES = ("mlp", "cnn", "multi")
+PLACEHOLDERS = {
+    "train": ("seed", "out", "steps", "overrides"),
+    "resume": ("seed", "out", "steps", "overrides", "checkpoint"),
+    "override": ("key", "value"),
+    "checkpoint": ("seed", "out", "steps"),
+    "metrics.path": ("seed", "out", "steps"),
+}
+"""What the templates of `command` may name in braces."""
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _POLICY_SPELLINGS = {"mlppolicy": "mlp", "cnnpolicy": "cnn", "multiinputpolicy": "multi", "dict": "multi"}
 
 
@@ -27,6 +51,7 @@ def cross_check(experiment: Experiment, *, devices: Collection[str] | None = Non
         *_cadence(experiment),
         *_scenarios(experiment),
         *_resources(experiment),
+        *_command(experiment),
     ]
 
 
@@ -207,3 +232,62 @@ def _resources(experiment: Experiment) -> Iterator[Problem]:
         yield _note("resources.gpus", f"`resources.gpus` is {resources.gpus:g}, but `device` is cpu", "-s device=cuda")
     if env.normalize.obs and experiment.policy.type == "cnn":
         yield _note("env.normalize.obs", "a cnn scales its images itself", "-s env.normalize.obs=false")
+
+
+def _command(experiment: Experiment) -> Iterator[Problem]:
+    command = experiment.command
+    if command is None:
+        if experiment.backend == COMMAND:
+            hint = 'command: {train: [python, train.py, --seed, "{seed}"]}'
+            yield Problem("command", "`backend: command` needs a `command` section", hint)
+        return
+    if experiment.backend != COMMAND:
+        yield Problem("command", f"`command` says nothing to the backend {experiment.backend}", "backend: command")
+    yield from _templates(command)
+    words = (*command.prefix, *command.train)
+    if not any("{seed}" in word for word in words):
+        yield Problem(
+            "command.train", "`command.train` has no {seed}: all seeds would be one", 'train: [..., "{seed}"]'
+        )
+    if command.overrides and "{overrides}" not in words:
+        yield Problem(
+            "command.train", "`command.train` has no {overrides}: `command.overrides` would not reach it",
+            'train: [..., "{overrides}"]',
+        )  # fmt: skip
+    if command.metrics:
+        yield from _source("command.metrics", command.metrics)
+
+
+def _templates(command: Command) -> Iterator[Problem]:
+    texts = {
+        "train": (*command.prefix, *command.train),
+        "resume": command.resume,
+        "override": (command.override,),
+        "checkpoint": (command.checkpoint,),
+        "metrics.path": (command.metrics.path if command.metrics else "",),
+    }
+    for key, words in texts.items():
+        unknown = [name for word in words for name in _PLACEHOLDER.findall(word) if name not in PLACEHOLDERS[key]]
+        if unknown:
+            known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS[key])
+            yield Problem(f"command.{key}", f"`command.{key}` has {{{unknown[0]}}}, which stands for nothing", known)
+        if any("{overrides}" in word and word != "{overrides}" for word in words):
+            yield Problem(
+                f"command.{key}", f"{{overrides}} in `command.{key}` is an argument of its own", '"{overrides}"'
+            )
+    if "{value}" not in command.override:
+        yield Problem("command.override", "`command.override` has no {value}", "override: --{key}={value}")
+
+
+def _source(key: str, source: Source) -> Iterator[Problem]:
+    if not source.path and source.reader != "stdout":
+        yield Problem(f"{key}.path", f"`{key}.path` is missing", "path: '{out}/metrics.jsonl'")
+    if source.pattern is None:
+        return
+    try:
+        groups = re.compile(source.pattern).groupindex
+    except re.error as error:
+        yield Problem(f"{key}.pattern", f"`{key}.pattern` cannot be read: {error}", r"(?P<step>\d+)")
+        return
+    if source.step not in groups:
+        yield Problem(f"{key}.pattern", f"`{key}.pattern` has no group `{source.step}`", f"(?P<{source.step}>\\d+)")

@@ -8,6 +8,7 @@ import unicodedata
 from typing import TypeVar
 
 from rlx.config.schema import (
+    COMMAND,
     Algo,
     Ars,
     Dqn,
@@ -32,7 +33,7 @@ def resolve(experiment: Experiment) -> Experiment:
     env = _fill(experiment.env, num_envs=8 if isinstance(experiment.algo, OnPolicy) else 1)
     return experiment.model_copy(
         update={
-            "run_name": slug(experiment.run_name) or default_name(experiment.env, experiment.algo),
+            "run_name": slug(experiment.run_name) or _default_name(experiment),
             "env": env,
             "algo": _resolve_algo(experiment.algo, num_envs=env.num_envs or 1),
             "policy": _resolve_policy(experiment.policy, experiment.algo),
@@ -91,6 +92,13 @@ def fitting_batch(rollout: int, wanted: int) -> int:
     """Return the batch size nearest to `wanted` (as a ratio) that divides the rollout."""
     fitting = [n for n in divisors(rollout) if n > 1] or [wanted]
     return min(fitting, key=lambda n: abs(math.log(n / wanted)))
+
+
+def _default_name(experiment: Experiment) -> str:
+    if experiment.command is None:
+        return default_name(experiment.env, experiment.algo)
+    script = next((word for word in experiment.command.train if word.endswith((".py", ".sh"))), COMMAND)
+    return slug(script.rpartition("/")[2].rpartition(".")[0]) or COMMAND
 
 
 def default_name(env: Env, algo: Algo) -> str:

@@ -106,6 +106,22 @@ MEANINGS: dict[str, str] = {
     "resources.cores": "CPU cores",
     "resources.gpus": "GPUs; 0.5 lets two seeds share one",
     "resources.memory": "memory in GB",
+    "command": "a training by a program of the repository's own, with `backend: command`",
+    "command.train": "its arguments, with {seed}, {out} (a folder for its files), {steps} and {overrides}",
+    "command.resume": "the arguments that go on from {checkpoint}; without them a resumed seed starts anew",
+    "command.prefix": "what goes before them, e.g. [uv, run]",
+    "command.override": "how one key is written in {overrides}: `{key}={value}`, `--{key} {value}`",
+    "command.overrides": "keys of the program's own config, and their values",
+    "command.metrics": "where its figures are read while it runs",
+    "command.metrics.reader": "jsonl, csv, tensorboard or stdout (what it prints)",
+    "command.metrics.path": "the file or folder, mostly below {out}; a pattern such as {out}/*/progress.csv",
+    "command.metrics.names": "what rlx calls a figure, and what the source calls it",
+    "command.metrics.step": "what the source calls the step",
+    "command.metrics.pattern": "for stdout: a regular expression with groups named by figure, and one named by `step`",
+    "command.checkpoint": "the file or folder it must leave behind, mostly below {out}; kept with its hash",
+    "command.artifacts": "what else it leaves behind that belongs to the run",
+    "command.python_path": "folders of the project that its imports start from, in this order",
+    "command.minutes": "after so long it is stopped and counts as failed",
 }
 
 # Spellings of Stable-Baselines3, rl-zoo3, CleanRL and rsl_rl, and everyday ones.

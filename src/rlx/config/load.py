@@ -15,7 +15,7 @@ from rlx.config import devices as machine
 from rlx.config import layers, yaml_lines
 from rlx.config.cross_check import cross_check
 from rlx.config.defaults import resolve, slug
-from rlx.config.schema import SCHEMA, Experiment, Problem
+from rlx.config.schema import COMMAND, SCHEMA, Experiment, Problem
 from rlx.config.validate import quote, validate
 from rlx.config.yaml_lines import Document, KeyPath, Place
 from rlx.errors import ConfigError
@@ -147,13 +147,16 @@ def _plain(value: Any) -> Any:
 def document(experiment: Experiment) -> dict[str, Any]:
     """Return the experiment as plain data, in the schema's order, without what is not set."""
     plain: dict[str, Any] = _plain(_without_none(experiment.model_dump(by_alias=True)))
+    if experiment.backend == COMMAND:  # the program has its own policy, and checkpoints when it likes
+        plain = {key: value for key, value in plain.items() if key not in ("policy", "checkpoint")}
+        plain["algo"] = {key: value for key, value in plain["algo"].items() if key in ("name", "total_timesteps")}
     return plain
 
 
 def _without_none(value: dict[str, Any]) -> dict[str, Any]:
-    """Drop open keys; inside kwargs, None is a value."""
+    """Drop open keys; inside kwargs and overrides, None is a value."""
     return {
-        key: _without_none(item) if isinstance(item, dict) and key != "kwargs" else item
+        key: _without_none(item) if isinstance(item, dict) and key not in ("kwargs", "overrides") else item
         for key, item in value.items()
         if item is not None
     }

@@ -365,6 +365,42 @@ class Resources(Section):
     memory: Positive | None = None
 
 
+class Source(Section):
+    """Where figures are read: a file (`{out}` is the job's folder) or what a command prints, and by which reader.
+
+    `names` maps what rlx calls a figure to what the source calls it; `pattern` is for `stdout` (named groups).
+    """
+
+    reader: Literal["jsonl", "csv", "tensorboard", "stdout"]
+    path: Text = ""
+    names: dict[str, Text] = {}
+    step: Text = "step"
+    pattern: Text | None = None
+
+
+class Command(Section):
+    """A training by a program of the repository's own (`backend: command`).
+
+    Placeholders of `train` and `resume`: `{seed}`, `{out}` (a folder of the seed's), `{steps}`, `{overrides}` (an
+    argument for every key of `overrides`, written as `override` says); in `resume` also `{checkpoint}`.
+    """
+
+    train: Annotated[tuple[Text, ...], Field(min_length=1)]
+    resume: tuple[Text, ...] = ()
+    prefix: tuple[Text, ...] = ()
+    override: Text = "{key}={value}"
+    overrides: dict[str, Any] = {}
+    metrics: Source | None = None
+    checkpoint: Text = ""
+    artifacts: tuple[Text, ...] = ()
+    python_path: tuple[Text, ...] = (".",)
+    minutes: Positive | None = None
+
+
+COMMAND = "command"
+"""The backend, and what a config says of env and algo where a program of the repository's own has them."""
+
+
 def canonical_algorithm(name: str) -> str:
     """Return the one spelling of an algorithm's name (`QR-DQN` → `qrdqn`, `RecurrentPPO` → `recurrent_ppo`)."""
     squeezed = name.lower().replace("-", "").replace("_", "").replace(" ", "")
@@ -410,6 +446,7 @@ class Experiment(Section):
     log: Log = Log()
     stop: Stop = Stop()
     resources: Resources = Resources()
+    command: Command | None = None
 
     def training_seeds(self) -> tuple[int, ...]:
         """Return the training seeds this config asks for: a list as it stands, a count starting at `seed`."""

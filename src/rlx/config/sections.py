@@ -27,6 +27,8 @@ SECTIONS: dict[str, type[Section]] = {
     "stop.plateau": schema.Plateau,
     "stop.budget": schema.Budget,
     "resources": schema.Resources,
+    "command": schema.Command,
+    "command.metrics": schema.Source,
 }
 REPEATED: dict[KeyPath, type[Section]] = {
     ("env", "wrappers"): schema.Wrapper,

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rlx.config.keys import MEANINGS
-from rlx.config.schema import ALGORITHMS, SCHEMA, Experiment, Problem, canonical_algorithm
+from rlx.config.schema import ALGORITHMS, COMMAND, SCHEMA, Experiment, Problem, canonical_algorithm
 from rlx.config.sections import REPEATED, SCHEDULED, choices, dotted, expected, fields, keys, section
 from rlx.config.unknown_key import unknown_key
 from rlx.config.yaml_lines import KeyPath
@@ -50,13 +50,23 @@ def _prepare(data: dict[str, Any]) -> tuple[dict[str, Any], dict[KeyPath, Proble
     if data.get("schema", SCHEMA) != SCHEMA:
         hint = "it was written by a newer rlx: upgrade" if _is_newer(data["schema"]) else f"schema: {SCHEMA}"
         problems[("schema",)] = Problem("schema", f"config format {quote(data['schema'])} is not known", hint)
+    is_command = prepared.get("backend") == COMMAND
+    if is_command and prepared.get("env") is None:
+        prepared["env"] = {"id": COMMAND}
     if prepared.get("algo") is None:
         prepared["algo"] = {}
     if isinstance(prepared["algo"], dict):
         name = prepared["algo"].get("name")
-        name = "ppo" if name is None else canonical_algorithm(name) if isinstance(name, str) else name
+        name = (
+            (COMMAND if is_command else "ppo")
+            if name is None
+            else canonical_algorithm(name)
+            if isinstance(name, str)
+            else name
+        )
         prepared["algo"] = {**prepared["algo"], "name": name}
-        if isinstance(name, str) and name not in ALGORITHMS and ":" not in name:
+        is_known = name in ALGORITHMS or (is_command and name == COMMAND)
+        if isinstance(name, str) and not is_known and ":" not in name:
             problems[("algo", "name")] = _unknown_algorithm(name)
     return _without_nulls(prepared, (), _algorithm(prepared)), problems
 

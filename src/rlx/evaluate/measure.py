@@ -72,11 +72,11 @@ def protocol_for(
 
     A fresh one has the same but for its episodes: they are the run's next unused ones.
     """
-    if reference.run is not None and reference.run.is_script:
-        raise UsageError(
-            f"{reference.run.name} is trained by a script of your own: rlx cannot open its checkpoints",
-            hint="score it in the script: run.evaluate(policy)",
-        )
+    if reference.run is not None and reference.run.is_opaque:
+        by, hint = ("a script of your own", "score it in the script: run.evaluate(policy)")
+        if not reference.run.is_script:
+            by, hint = ("a command of your own", "a study measures it with the repository's own evaluation")
+        raise UsageError(f"{reference.run.name} is trained by {by}: rlx cannot open its checkpoints", hint=hint)
     experiment = read(file) if file is not None else _experiment(reference, like)
     if not is_fresh:
         return Protocol.of(experiment, root=root, purpose="report", episodes=episodes)

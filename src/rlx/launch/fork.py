@@ -20,6 +20,8 @@ def fork(origin: Run, *, overrides: list[str]) -> Run:
     """Start a new run whose seeds go on from the origin's newest checkpoints."""
     from rlx.launch.supervisor import project_of
 
+    if origin.is_opaque:
+        raise UsageError(f"{origin.name} is trained by a program of its own", hint=f"rlx resume {origin.name}")
     sources = {seed.number: _source(origin, seed) for seed in origin.seeds}
     experiment = _experiment(origin, overrides)
     furthest = max(source.step for source in sources.values())

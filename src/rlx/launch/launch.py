@@ -29,23 +29,26 @@ POLL_SECONDS = 0.01
 
 
 def check(experiment: Experiment, *, root: Path) -> Choice:
-    """Make the environment once and choose the backend: refuse what cannot train, return what to launch and why."""
+    """Make the environment once and choose the backend: refuse what cannot train, return what to launch and why.
+
+    A command has an environment of its own, which is not made.
+    """
     from rlx.config import devices
     from rlx.config.cross_check import cross_check
     from rlx.diagnose.stopping import stop_problems
     from rlx.envs.make import inspect
     from rlx.evaluate.scenarios import scenario_problems
-    from rlx.train.choose import Choice, choose
+    from rlx.train.choose import Choice, as_told, choose, makes_env
 
-    found = cross_check(experiment, devices=devices.present())
-    choice = choose(experiment, inspect(experiment.env, root=root))
-    problems = (
-        *found, *choice.problems, *scenario_problems(experiment, root=root), *stop_problems(experiment.stop),
-    )  # fmt: skip
+    problems = [*cross_check(experiment, devices=devices.present()), *stop_problems(experiment.stop)]
+    choice = as_told(experiment)
+    if makes_env(experiment):
+        choice = choose(experiment, inspect(experiment.env, root=root))
+        problems += [*choice.problems, *scenario_problems(experiment, root=root)]
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         raise ConfigError("\n  also ".join(error.message for error in errors), hint=errors[0].hint)
-    return Choice(choice.experiment, choice.reason, problems)
+    return Choice(choice.experiment, choice.reason, tuple(problems))
 
 
 def launch(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlx.errors import JobFailed
+from rlx.errors import JobFailed, UsageError
 from rlx.launch.resources import worker_environment
 from rlx.launch.supervisor import project_of
 from rlx.runs import checkpoint
@@ -27,6 +27,8 @@ SCRATCH = "nothing"
 
 def prove(run: Run, seed: Seed) -> dict[str, Any]:
     """Train on from a seed's newest unfinished checkpoint, with and without a break, and say whether both agree."""
+    if run.is_opaque:
+        raise UsageError(f"{run.name} is trained by a program of its own", hint=f"rlx resume {run.name}")
     start = _start(run, seed)
     first = start.step if start else 0
     middle, end = _stretch(run, first)

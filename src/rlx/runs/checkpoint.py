@@ -50,6 +50,8 @@ FIELDS = {"step": int, "backend": str, "algorithm": str, "resume": dict, "spaces
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 STEP = re.compile(r"step_(\d+)")
 UNTRAINED = "untrained"
+OPAQUE = "_foreign"
+"""How the names end of what other programs saved (see `opaque`): never a bundle."""
 PARITY = "parity"
 SHA256 = re.compile(r"[0-9a-f]{64}")
 SWAPS_TOLERATED = 100
@@ -432,7 +434,7 @@ def _refuse(path: Path, member: str, why: str) -> NoReturn:
 
 
 def _candidates(folder: Path) -> list[Path]:
-    present = [name for name in names(folder) if name != UNTRAINED]
+    present = [name for name in names(folder) if name != UNTRAINED and not name.endswith(OPAQUE)]
     stranded = [folder / f".{name}.old" for name in _stranded(folder) if name not in present]
     return [*(folder / name for name in present), *stranded]
 

@@ -18,7 +18,7 @@ from rlx.runs.status import ENDED, SeedStatus, run_status, seed_status
 if TYPE_CHECKING:
     import pandas
 
-SCRIPT_BACKEND = "script"
+SCRIPT_BACKEND, COMMAND_BACKEND = "script", "command"
 SNAPSHOT, METADATA, LABELS, SUPERVISOR = "config_snapshot.yaml", "metadata.json", "labels.json", "supervisor.json"
 
 
@@ -111,6 +111,11 @@ class Run:
     def is_script(self) -> bool:
         """Whether a script of one's own trains it: rlx can neither train it further nor open its checkpoints."""
         return self.metadata.get("backend") == SCRIPT_BACKEND
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether its checkpoints are another program's files, which rlx keeps and never opens."""
+        return self.metadata.get("backend") in (SCRIPT_BACKEND, COMMAND_BACKEND)
 
     @cached_property
     def config(self) -> dict[str, Any]:

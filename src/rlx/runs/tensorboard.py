@@ -67,10 +67,10 @@ def _varint(value: int) -> bytes:
 def _record(content: bytes) -> bytes:
     """Frame an event as a TFRecord: length, its checksum, content, its checksum."""
     length = struct.pack("<Q", len(content))
-    return length + _masked_crc(length) + content + _masked_crc(content)
+    return length + masked_crc(length) + content + masked_crc(content)
 
 
-def _masked_crc(content: bytes) -> bytes:
+def masked_crc(content: bytes) -> bytes:
     crc = 0xFFFFFFFF
     for byte in content:
         crc = _CRC32C[(crc ^ byte) & 0xFF] ^ (crc >> 8)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import rlx
 from rlx.errors import Refused
@@ -17,16 +17,22 @@ from rlx.sandbox import family
 from rlx.sandbox.box import Box, in_force
 from rlx.sandbox.keeper import READY
 
+if TYPE_CHECKING:
+    from rlx.sandbox.order import Order
+
 HINT = "is the program there, and may the box read it? rlx doctor says what is enforced here"
 PIPE = subprocess.PIPE
 Program = subprocess.Popen[bytes]
 Stream = int | IO[bytes] | None
+FREE: Order = {
+    "is_enforced": False, "rights": {}, "network": True, "unix_sockets": True, "limits": {}, "processes": None,
+}  # fmt: skip
 _KEEPER = "import sys; sys.path.insert(0, sys.argv[1]); from rlx.sandbox.keeper import main; main(sys.argv[2:])"
 
 
 def start(
     argv: Sequence[str],
-    box: Box,
+    box: Box | None,
     *,
     env: Mapping[str, str],
     cwd: Path,
@@ -37,13 +43,13 @@ def start(
 ) -> Program:
     """Start a program in a box, in a session of its own, and return its keeper: same signals, same exit code.
 
-    Returns when the program has begun; raises `Refused` where it cannot be held or cannot begin. Whatever it leaves
-    behind is killed when it ends, or with it by `kill`. It dies with the calling thread. Nothing of this process's
-    environment is passed on.
+    Without a box it may do what we may. Returns when the program has begun; raises `Refused` where it cannot be held or
+    cannot begin. Whatever it leaves behind is killed when it ends, or with it by `kill`. It dies with the calling
+    thread. Nothing of this process's environment is passed on.
     """
-    found = in_force(box, may_go_unenforced=may_go_unenforced)
+    is_enforced = box is not None and in_force(box, may_go_unenforced=may_go_unenforced).is_enforced
     order = {
-        **box.order(is_enforced=found.is_enforced),
+        **(box.order(is_enforced=is_enforced) if box else FREE),
         "argv": list(argv),
         "env": dict(env),
         "cwd": str(cwd),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rlx.config.schema import Experiment, Problem
     from rlx.envs.make import EnvFacts
 
-AUTO, FAST, SB3 = "auto", "fast", "sb3"
+AUTO, FAST, SB3, COMMAND = "auto", "fast", "sb3", "command"
 TOLD = "as the config says"
 
 
@@ -25,6 +25,16 @@ class Choice:
 
     def __str__(self) -> str:
         return f"backend {self.experiment.backend}: {self.reason}"
+
+
+def makes_env(experiment: Experiment) -> bool:
+    """Say whether rlx makes the environment itself; a command has its own."""
+    return experiment.backend != COMMAND
+
+
+def as_told(experiment: Experiment) -> Choice:
+    """Return the choice of a config that names its backend, without asking anything."""
+    return Choice(experiment, TOLD, ())
 
 
 def choose(experiment: Experiment, facts: EnvFacts) -> Choice:

@@ -68,6 +68,7 @@ class Session:
         self._evaluator: Evaluator | None = None
         self._sinks = Sinks(experiment.log, folder=live.folder, name=f"{live.folder.parent.name}/seed_{self.seed}")
         self._next_progress = 0.0
+        self._is_through: bool | None = None
         if checkpoint:
             self._announce_resume(checkpoint)
 
@@ -78,7 +79,7 @@ class Session:
 
     @property
     def is_complete(self) -> bool:
-        return self.step >= self.total
+        return self.step >= self.total if self._is_through is None else self._is_through
 
     @property
     def stop_requested(self) -> bool:
@@ -132,6 +133,23 @@ class Session:
             self.live.event("stopped", step=step, reason=reason)
             raise StoppedByRule(reason)
         return goes_on
+
+    def record(self, step: int, values: Mapping[str, float]) -> None:
+        """Log a row that another program wrote; raises `StoppedByRule` where a rule ends the seed."""
+        self._refuse_moved()
+        before, self.step = self.step, max(self.step, step)
+        self.live.log(step, values)
+        self._sinks.log(step, values)
+        self.progress(self.step, values.get("rollout/return_mean"))
+        if self._judge and _crosses(self.experiment.stop.every, before, self.step):
+            reason = self._judge(self.step)
+            if reason:
+                self.live.event("stopped", step=self.step, reason=reason)
+                raise StoppedByRule(reason)
+
+    def end(self, *, is_complete: bool) -> None:
+        """Say whether training is through where steps do not tell: another program counts them."""
+        self._is_through = is_complete
 
     def interrupt(self, snapshot: Callable[[], Bundle]) -> None:
         """Save an earlier boundary at once: a stop was asked for in the middle of a rollout."""

@@ -8,7 +8,6 @@ run.save("model.pt")
 from __future__ import annotations
 
 import atexit
-import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlx import files
 from rlx.errors import UsageError
-from rlx.runs import project, store
+from rlx.runs import opaque, project, store
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import SCRIPT_BACKEND, Run
 
@@ -50,17 +49,9 @@ class ScriptRun:
         source = Path(file)
         if not source.is_file():
             raise UsageError(f"no file {source} to save", hint="save it with your library first, then give its path")
-        folder = self._live.folder / "checkpoints" / f"{name}_foreign"
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / source.name
-        staged = folder / f".{source.name}.tmp"
-        shutil.copyfile(source, staged)
-        staged.replace(target)
-        digest = files.sha256(target.read_bytes())
-        manifest = {"schema": 1, "step": self._step, "file": source.name, "sha256": digest}
-        files.write_json(folder / "manifest.json", manifest)
-        self._live.event("saved", step=self._step, file=source.name, sha256=digest)
-        return target
+        kept = opaque.keep(self._live.folder / "checkpoints", source, step=self._step, name=name)
+        self._live.event("saved", step=self._step, file=source.name, sha256=kept.sha256)
+        return kept.path
 
     def evaluate(
         self, policy: Callable[[Any], np.ndarray[Any, Any]], *, episodes: int = 20, name: str = "latest"

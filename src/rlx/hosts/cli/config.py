@@ -138,8 +138,11 @@ def _with_env(checked: Checked, experiment: Experiment, path: Path) -> tuple[Che
     from rlx.envs.make import inspect
     from rlx.evaluate.scenarios import scenario_problems
     from rlx.runs import project
-    from rlx.train.choose import choose
+    from rlx.train.choose import as_told, choose, makes_env
 
+    if not makes_env(experiment):
+        choice = as_told(experiment)
+        return checked, {"backend": choice.experiment.backend, "reason": choice.reason}
     root = project.root_of(path)
     choice = choose(experiment, inspect(experiment.env, root=root))
     problems = (*choice.problems, *scenario_problems(experiment, root=root))

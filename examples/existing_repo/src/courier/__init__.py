@@ -1,0 +1,1 @@
+"""A courier learns to cross a square with a pond in it."""

@@ -1,0 +1,68 @@
+"""What a program prints: passed on to the seed's log up to a size, with its end kept whatever comes between."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import IO
+
+MOST_BYTES = 16 * 2**20
+TAIL_BYTES = 64 * 2**10
+LONGEST_WAITING = 4 * 2**20
+_PIECE = 65536
+
+
+class Output:
+    """Reads a program's stream in a thread of its own, so that the program never waits for us."""
+
+    def __init__(self, stream: IO[bytes], *, log: int, keeps_lines: bool, most_bytes: int = MOST_BYTES) -> None:
+        self._stream = stream
+        self._log = log
+        self._keeps_lines = keeps_lines
+        self._most_bytes = most_bytes
+        self._written = 0
+        self._left_out = 0
+        self._tail = b""
+        self._waiting = b""
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._pump, daemon=True, name="output")
+        self._thread.start()
+
+    def lines(self, *, is_last: bool = False) -> list[str]:
+        """Return the whole lines that were printed since the last call; at the end also an unfinished one."""
+        with self._lock:
+            end = len(self._waiting) if is_last else self._waiting.rfind(b"\n") + 1
+            taken, self._waiting = self._waiting[:end], self._waiting[end:]
+        return taken.decode("utf-8", "replace").split("\n")
+
+    def last_line(self) -> str:
+        """Return the last line that says something."""
+        lines = [line.strip() for line in self._tail.decode("utf-8", "replace").replace("\r", "\n").split("\n")]
+        return next((line for line in reversed(lines) if line), "")
+
+    def close(self, *, wait_seconds: float) -> None:
+        """Wait for the stream's end, and write the end of what was left out."""
+        self._thread.join(wait_seconds)
+        if self._left_out:
+            kept = self._tail[-min(self._left_out, TAIL_BYTES) :]
+            self._write(b"\n[rlx: %d bytes of output left out here]\n" % max(0, self._left_out - len(kept)) + kept)
+
+    def _pump(self) -> None:
+        with self._stream:
+            while piece := os.read(self._stream.fileno(), _PIECE):
+                room = max(0, self._most_bytes - self._written)
+                self._write(piece[:room])
+                self._written += len(piece[:room])
+                self._left_out += len(piece[room:])
+                self._tail = (self._tail + piece)[-TAIL_BYTES:]
+                if self._keeps_lines:
+                    with self._lock:
+                        self._waiting = (self._waiting + piece)[-LONGEST_WAITING:]
+
+    def _write(self, content: bytes) -> None:
+        view = memoryview(content)
+        while view:
+            try:
+                view = view[os.write(self._log, view) :]
+            except OSError:  # a full disk: the program's output is not worth the run
+                return

@@ -1,0 +1,188 @@
+"""Schedulers by their own commands: a script with nohup, tmux, and Slurm where it is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from rlx.errors import JobFailed, UsageError
+from rlx.launch.executor import Job
+from rlx.launch.executors.custom import CustomExecutor, words
+from rlx.testing import ExecutorContract
+
+NOHUP = """#!/bin/sh
+# submit NAME LOG COMMAND... | poll ID | cancel ID: a scheduler of a few lines
+case $1 in
+  submit) shift; log=$2; shift 2; nohup "$@" >>"$log" 2>&1 & echo "Submitted job $!" ;;
+  poll) kill -0 "$2" 2>/dev/null && echo RUNNING ;;
+  cancel) kill "$2" ;;
+esac
+"""
+
+
+@pytest.mark.slow
+class TestNohup(ExecutorContract):
+    executor = "custom"
+
+    def settings(self, tmp_path: Path) -> Mapping[str, Sequence[str]]:
+        script = tmp_path / "scheduler"
+        script.write_text(NOHUP)
+        return {
+            "submit": ["sh", str(script), "submit", "{name}", "{log}", "{command}"],
+            "poll": ["sh", str(script), "poll", "{id}"],
+            "cancel": ["sh", str(script), "cancel", "{id}"],
+        }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+class TestTmux(ExecutorContract):
+    executor = "custom"
+
+    @pytest.fixture(autouse=True)
+    def _own_server(self, tmp_path: Path) -> Iterator[None]:
+        yield
+        subprocess.run(["tmux", "-S", str(tmp_path / "s"), "kill-server"], capture_output=True)
+
+    def settings(self, tmp_path: Path) -> Mapping[str, Sequence[str]]:
+        tmux = ["tmux", "-S", str(tmp_path / "s")]
+        return {
+            "submit": [*tmux, "new-session", "-d", "-s", "{name}", "{command}"],
+            "poll": [*tmux, "has-session", "-t", "{id}"],
+            "cancel": ["sh", "-c", "kill $(" + " ".join(tmux) + " list-panes -t {id} -F '#{pane_pid}')"],
+        }
+
+
+def test_a_command_is_words_alone_and_one_quoted_text_inside_another() -> None:
+    command = ["python", "-c", "print('a b')"]
+    assert words(["run", "{command}", "--n={cores}"], {"cores": "2"}, command) == ["run", *command, "--n=2"]
+    assert words(["--wrap={command}"], {}, command) == ["--wrap=python -c 'print('\"'\"'a b'\"'\"')'"]
+    assert words(["{unknown}"], {}, command) == ["{unknown}"]
+
+
+def test_a_scheduler_that_refuses_is_quoted_and_the_job_can_be_submitted_again(tmp_path: Path) -> None:
+    refusing = CustomExecutor(tmp_path / "jobs", submit=["sh", "-c", "echo 'invalid partition' >&2; exit 1"])
+    with pytest.raises(JobFailed, match="submit of j001 failed: invalid partition"):
+        refusing.submit(Job("j001", ("true",), tmp_path))
+    assert refusing.recover() == ("j001",)
+    assert refusing.poll("j001").state == "prepared"
+    CustomExecutor(tmp_path / "jobs", submit=["{command}"]).submit(Job("j001", ("true",), tmp_path))
+    assert refusing.poll("j001").state == "completed"
+
+
+def test_a_scheduler_that_cannot_be_reached_says_nothing_about_a_job(tmp_path: Path) -> None:
+    poll = ["sh", "-c", "echo 'Unable to contact slurm controller' >&2; exit 1"]
+    waiting = CustomExecutor(tmp_path / "jobs", submit=["echo", "7"], poll=poll)
+    waiting.submit(Job("j001", ("true",), tmp_path))
+    assert waiting.poll("j001").state == "queued"
+    forgot = CustomExecutor(tmp_path / "jobs", submit=["echo", "7"], poll=["sh", "-c", "exit 1"])
+    assert forgot.poll("j001").state == "lost"
+    says = CustomExecutor(tmp_path / "jobs", submit=["echo", "7"], poll=["echo", "JobState=OUT_OF_MEMORY"])
+    assert says.poll("j001").says == "the scheduler says OUT_OF_MEMORY"
+
+
+def test_a_job_that_never_began_is_cancelled(tmp_path: Path) -> None:
+    queue = CustomExecutor(tmp_path / "jobs", submit=["echo", "7"], poll=["sh", "-c", "exit 1"], cancel=["true"])
+    queue.submit(Job("j001", ("true",), tmp_path))
+    queue.cancel("j001")
+    assert queue.poll("j001").state == "cancelled"
+
+
+def test_without_a_submit_there_is_no_executor(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no `submit`"):
+        CustomExecutor(tmp_path)
+    with pytest.raises(UsageError, match="no program `sbatch-of-nowhere`"):
+        CustomExecutor(tmp_path, submit=["sbatch-of-nowhere"]).submit(Job("j001", ("true",), tmp_path))
+
+
+SLURM = """
+ClusterName=rlx
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={base}/m/sock
+CredType=cred/munge
+SlurmctldPort=16817
+SlurmdPort=16818
+StateSaveLocation={base}/state
+SlurmdSpoolDir={base}/spool
+SlurmctldPidFile={base}/ctld.pid
+SlurmdPidFile={base}/d.pid
+SlurmctldLogFile={base}/log/ctld.log
+SlurmdLogFile={base}/log/d.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+JobRequeue=0
+KillWait=5
+MailProg=/bin/true
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
+PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
+"""
+NEEDED = ("slurmctld", "slurmd", "munged", "sbatch", "scontrol")
+ABSENT = [
+    program for program in NEEDED if shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin") is None
+]
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Start a Slurm of one node, and stop it by its pid files."""
+    base = tmp_path_factory.mktemp("slurm")
+    for folder in ("m", "state", "spool", "log"):
+        (base / folder).mkdir()
+    (base / "m").chmod(0o700)
+    (base / "m" / "key").write_bytes(os.urandom(32))
+    (base / "m" / "key").chmod(0o400)
+    host = subprocess.run(["hostname", "-s"], capture_output=True, text=True, check=True).stdout.strip()
+    conf = base / "slurm.conf"
+    conf.write_text(SLURM.format(host=host, base=base, cpus=os.cpu_count()))
+    munge = [f"--{name}-file={base}/m/{name}" for name in ("key", "pid", "log", "seed")]
+    path = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(conf)}
+    for argv in (["munged", "--force", f"--socket={base}/m/sock", *munge], ["slurmctld", "-f", str(conf)],
+                 ["slurmd", "-f", str(conf)]):  # fmt: skip
+        subprocess.run(argv, env=path, check=True, capture_output=True, timeout=60)
+    deadline = time.monotonic() + 60
+    while "idle" not in subprocess.run(["sinfo", "-h", "-o", "%T"], env=path, capture_output=True, text=True).stdout:
+        assert time.monotonic() < deadline, (base / "log" / "ctld.log").read_text()[-2000:]
+        time.sleep(0.2)
+    yield conf
+    for name in ("d.pid", "ctld.pid", "m/pid"):
+        subprocess.run(["kill", (base / name).read_text().strip()], check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    bool(ABSENT), reason=f"SLURM IS NOT TESTED: no {', '.join(ABSENT)} here (apt install slurm-wlm munge)"
+)
+class TestSlurm(ExecutorContract):
+    executor = "custom"
+    patience_seconds = 120.0
+    conf = ""
+
+    @pytest.fixture(autouse=True)
+    def _cluster(self, slurm: Path) -> None:
+        type(self).conf = str(slurm)
+
+    def settings(self, tmp_path: Path) -> Mapping[str, Sequence[str]]:
+        slurm = ["env", f"SLURM_CONF={self.conf}"]
+        return {
+            "submit": [*slurm, "sbatch", "--parsable", "--job-name={name}", "--output={log}", "--open-mode=append",
+                       "--ntasks=1", "--cpus-per-task={cores}", "--wrap={command}"],
+            "poll": [*slurm, "scontrol", "show", "job", "{id}"],
+            "cancel": [*slurm, "scancel", "--full", "{id}"],
+        }  # fmt: skip

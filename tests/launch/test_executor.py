@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx import files
+from rlx.errors import NotFound
+from rlx.launch.executor import Desk, Job, executor
+from rlx.runs import process
+
+GONE = {"place": process.place(), "pid": 2**22 + 1, "started": "1"}
+ELSEWHERE = {"place": "another host", "pid": 1, "started": "1"}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.prepare(Job("j001", ("true",), tmp_path))
+    return desk
+
+
+def test_a_job_stands_as_its_folder_tells(desk: Desk) -> None:
+    folder = desk.folder("j001")
+    assert desk.standing("j001").state == "prepared"
+    (folder / "submitted.json").touch()
+    assert desk.standing("j001").state == "queued"
+    files.write_json(folder / "process.json", process.current().document())
+    assert desk.standing("j001").state == "running"
+    files.write_json(folder / "process.json", GONE)
+    assert desk.standing("j001").state == "lost"
+    files.write_json(folder / "exit.json", {"code": 0})
+    assert desk.standing("j001").state == "completed"
+    files.write_json(folder / "exit.json", {"code": 3})
+    assert (desk.standing("j001").state, desk.standing("j001").exit_code) == ("failed", 3)
+    (folder / "cancelled").touch()
+    assert desk.standing("j001").state == "cancelled"
+
+
+def test_a_carrier_on_another_machine_is_known_by_its_signs_of_life(desk: Desk) -> None:
+    folder = desk.folder("j001")
+    files.write_json(folder / "process.json", ELSEWHERE)
+    assert desk.standing("j001").state == "lost"
+    (folder / "beat").touch()
+    assert desk.standing("j001").state == "running"
+    assert desk.open_jobs() == ("j001",)
+
+
+def test_a_job_is_written_down_once(desk: Desk, tmp_path: Path) -> None:
+    desk.prepare(Job("j001", ("false",), tmp_path))
+    assert files.read_json(desk.folder("j001") / "job.json")["argv"] == ["true"]
+    with pytest.raises(ValueError, match="cannot be a job's id"):
+        desk.prepare(Job("../x", ("true",), tmp_path))
+
+
+def test_executors_are_found_by_name(tmp_path: Path) -> None:
+    assert executor("local", tmp_path).name == "local"
+    with pytest.raises(NotFound, match="unknown executor `locl`"):
+        executor("locl", tmp_path)

@@ -1,0 +1,62 @@
+"""Modules in scope that ran from anywhere but the worktree are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx.launch.record import elsewhere, module_names
+from rlx.runs.loaded import Module
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for root in (tmp_path, tmp_path / ".rlx" / "worktrees" / "c001"):
+        (root / "src" / "pkg" / "tasks").mkdir(parents=True)
+        for package in ("src/pkg", "src/pkg/tasks"):
+            (root / package / "__init__.py").write_text("")
+        (root / "src" / "pkg" / "tasks" / "reward.py").write_text("")
+        (root / "train.py").write_text("")
+    return tmp_path / ".rlx" / "worktrees" / "c001"
+
+
+SCOPE = ("src/pkg/tasks/reward.py", "src/pkg/__init__.py", "train.py", "configs/reward.yaml")
+
+
+def names(tree: Path, root: Path, *modules: tuple[str, Path]) -> list[str]:
+    record = [Module(name, file, None) for name, file in modules]
+    return [says.split()[0] for says in elsewhere(record, tree, root, SCOPE)]
+
+
+def test_what_was_loaded_from_the_worktree_is_fine(tree: Path, tmp_path: Path) -> None:
+    reward = tree / "src" / "pkg" / "tasks" / "reward.py"
+    assert names(tree, tmp_path, ("pkg.tasks.reward", reward), ("train", tree / "train.py")) == []
+
+
+def test_an_editable_install_of_the_project_is_named(tree: Path, tmp_path: Path) -> None:
+    reward = tmp_path / "src" / "pkg" / "tasks" / "reward.py"
+    assert names(tree, tmp_path, ("pkg.tasks.reward", reward)) == ["pkg.tasks.reward"]
+    assert names(tree, tmp_path, ("renamed_module", reward)) == ["renamed_module"]
+    (said,) = elsewhere([Module("pkg.tasks.reward", reward, None)], tree, tmp_path, SCOPE)
+    assert said == f"pkg.tasks.reward (src/pkg/tasks/reward.py) was loaded from {reward}"
+
+
+def test_an_installed_or_built_copy_is_known_by_its_name(tree: Path, tmp_path: Path) -> None:
+    site = Path("/usr/lib/python3/site-packages")
+    built = tmp_path / "build" / "lib" / "pkg" / "tasks" / "reward.cpython-311-x86_64-linux-gnu.so"
+    found = names(tree, tmp_path, ("pkg", site / "pkg/__init__.py"), ("pkg.tasks.reward", built))
+    assert found == ["pkg", "pkg.tasks.reward"]
+
+
+def test_what_is_not_in_scope_may_come_from_anywhere(tree: Path, tmp_path: Path) -> None:
+    other = tmp_path / "src" / "pkg" / "tasks" / "__init__.py"
+    assert names(tree, tmp_path, ("pkg.tasks", other), ("numpy", Path("/usr/lib/numpy/__init__.py")),
+                 ("reward", Path("/usr/lib/reward.py"))) == []  # fmt: skip
+
+
+def test_the_names_of_a_file_begin_where_its_packages_begin(tree: Path) -> None:
+    assert module_names("src/pkg/tasks/reward.py", tree) == ("src.pkg.tasks.reward", "pkg.tasks.reward")
+    assert module_names("src/pkg/__init__.py", tree) == ("src.pkg", "pkg")
+    assert module_names("train.py", tree) == ("train",)
+    assert module_names("configs/reward.yaml", tree) == ()
