@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rlx import files, tools
+from rlx.config.schema import Source
 from rlx.study import derive
 from rlx.study.contract import POINTS, Contract
-from rlx.study.task import Place, Source, Task
+from rlx.study.task import Place, Task
 
 ENV = '''"""A lift."""
 

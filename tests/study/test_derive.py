@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rlx import files
+from rlx.config.schema import Source
 from rlx.errors import UsageError
 from rlx.study import derive
-from rlx.study.task import Source
 from tests.study.papers import foreign_repo, foreign_task, rlx_repo, rlx_task, write
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from rlx import files
 from rlx.config import layers, load
-from rlx.config.schema import Experiment, Wrapper
+from rlx.config.schema import Experiment, Source, Wrapper
 from rlx.config.yaml_lines import Document
 from rlx.diagnose.reward_code import reward_functions
 from rlx.errors import ConfigError, NotFound, UsageError
 from rlx.study import patterns
 from rlx.study import region as regions
 from rlx.study.evaluator import RLX_KEYS, shapes_reward
-from rlx.study.task import READERS, Adapter, Argv, Card, Fact, Place, Source, Surface, Task, entry_files
+from rlx.study.task import READERS, Adapter, Argv, Card, Fact, Place, Surface, Task, entry_files
 
 HYPERPARAMETERS = ("algo.*", "policy.*", "env.normalize.*", "env.num_envs")
 RANDOMISED = re.compile(r"random|noise|friction|mass|perturb|delay|latency|push", re.I)

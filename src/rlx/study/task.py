@@ -12,7 +12,7 @@ from pydantic import Field
 
 from rlx import files
 from rlx.config import load
-from rlx.config.schema import Count, Section, Text
+from rlx.config.schema import Count, Section, Source, Text
 from rlx.config.yaml_lines import Sort
 from rlx.errors import RlxError, did_you_mean
 from rlx.study import document, patterns, region
@@ -31,19 +31,6 @@ class Card(Section):
     mission: Text = ""
     constraints: tuple[Text, ...] = ()
     non_goals: tuple[Text, ...] = ()
-
-
-class Source(Section):
-    """Where figures are read: a file (`{out}` is the job's folder) or what a command prints, and by which reader.
-
-    `names` maps what rlx calls a figure to what the source calls it; `pattern` is for `stdout` (named groups).
-    """
-
-    reader: ReaderName
-    path: Text = ""
-    names: dict[str, Text] = Field(default_factory=dict)
-    step: Text = "step"
-    pattern: Text | None = None
 
 
 class Launcher(Section):

@@ -19,16 +19,13 @@ from rlx.train.backends.command_argv import arguments, fill
 from rlx.train.backends.command_output import Output
 
 if TYPE_CHECKING:
-    from subprocess import Popen  # only its type: the sandbox starts it
-
     from rlx.train.session import Session
 
 OUTPUT = "output"
 POLL_SECONDS = 0.05
 FOLLOW_SECONDS = 1.0
 GRACE_SECONDS = 20.0
-PIPE = -1
-MERGED = -2
+MERGED = -2  # as `subprocess.STDOUT`, which only the sandbox may import
 MEMORY_WORDS = ("MemoryError", "out of memory", "Cannot allocate memory", "bad_alloc")
 
 
@@ -53,7 +50,7 @@ class CommandJob:
             self._followed.pass_over()
         started = time.monotonic()
         process = sandbox.start(
-            words, None, env=self._environment(), cwd=self._session.root, stdout=PIPE, stderr=MERGED
+            words, None, env=self._environment(), cwd=self._session.root, stdout=sandbox.PIPE, stderr=MERGED
         )  # fmt: skip
         assert process.stdout is not None
         sys.stdout.flush()
@@ -67,7 +64,7 @@ class CommandJob:
         self._follow(output, is_last=True)
         self._conclude(process.returncode, reason, output, before)
 
-    def _watch(self, process: Popen[bytes], output: Output, started: float) -> str:
+    def _watch(self, process: sandbox.Program, output: Output, started: float) -> str:
         """Follow the program until it ends; return why it was ended, or nothing."""
         reason, deadline = "", float("inf")
         limit = self._command.minutes
