@@ -2,11 +2,13 @@
 
     python bench/seal.py [TASK ...] [--rounds 5] [--episodes 20]
 
-*Plain* is what `rlx eval` does with a checkpoint (read, rebuild, retrace, play), in a process that has everything
-imported: the least it can cost. *Sealed* is one call of `sealed`, as a study makes it: it verifies the pinned tree,
-stages and hashes the checkpoints, starts the evaluator's own process in its box and measures there. The start of that
-process is shared by a side's ten checkpoints. Both play the same episodes, take turns, and must find the same returns.
-*Served* is the same policy as a foreign one, a process of its own for each checkpoint: shown, not promised.
+Both are commands, from their start to their end. *Plain* does what `rlx eval` does with a checkpoint (read, rebuild,
+retrace, play), without its yardsticks. *Sealed* is one call of `sealed`, as a study makes it: it tries the sandbox out,
+verifies the pinned tree, stages and hashes the checkpoints, starts the evaluator's own process in its box and measures
+there. The start of that process is shared by a side's ten checkpoints. They play the same episodes, take turns, and
+must find the same returns. Shown beside it, without a promise: *without starts*, the call alone over the plain work
+alone in a process that has everything imported; and *served*, the same policy as a foreign one, in a process of its own
+for each checkpoint.
 
 One policy is trained for each task (in bench/.seal, not committed) and copied ten times. Exits 1 where a promise is
 broken.
@@ -15,6 +17,7 @@ broken.
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import statistics
 import subprocess
@@ -24,20 +27,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-from rig import measure
-
-from rlx.config.load import parse
-from rlx.evaluate.measure import fitting
-from rlx.evaluate.pin import Pin, pin
-from rlx.evaluate.protocol import Protocol
-from rlx.evaluate.rollout import Evaluator
-from rlx.evaluate.seal import Seal, Subject, sealed
-from rlx.runs import checkpoint as checkpoints
-from rlx.runs.run import Run
+from typing import Any
 
 HERE = Path(__file__).parent / ".seal"
 CHECKPOINTS = 10
+FIRST = 7
 Returns = list[float]
 
 
@@ -54,108 +48,153 @@ TASKS = {"CartPole-v1": Task("cartpole", 60_000, 1.3), "Hopper-v5": Task("hopper
 
 
 @dataclass(frozen=True)
-class Side:
-    """Ten checkpoints and how they are measured."""
+class Taken:
+    """One command: wall seconds in all, seconds of the measuring alone, and what it found."""
 
-    run: Run
-    paths: tuple[Path, ...]
-    pinned: Pin
-    episodes: int
-    folder: Path
+    seconds: float
+    inner: float
+    returns: Returns
 
-    def plain(self) -> Returns:
-        experiment = parse(self.run.config)
-        protocol = Protocol.of(experiment, root=self.pinned.folder, purpose="search", episodes=self.episodes, first=7)
+
+def plain(folder: Path, config: dict[str, Any], episodes: int) -> Returns:
+    from rlx.config.load import parse
+    from rlx.evaluate.measure import fitting
+    from rlx.evaluate.protocol import Protocol
+    from rlx.evaluate.rollout import Evaluator
+    from rlx.runs import checkpoint
+
+    def measured() -> Returns:
+        root = folder / "evaluator"
+        protocol = Protocol.of(parse(config), root=root, purpose="search", episodes=episodes, first=FIRST)
         found: Returns = []
         with Evaluator(protocol) as evaluator:
-            for path in self.paths:
-                policy, _ = fitting(evaluator, checkpoints.read(path, with_replay=False), named=())
+            for path in paths(folder):
+                policy, _ = fitting(evaluator, checkpoint.read(path, with_replay=False), named=())
                 found += evaluator.evaluate(policy).returns.tolist()
         return found
 
-    def sealed(self, policy: str | None = None) -> Returns:
-        seal = Seal(
-            self.run.config, self.pinned, "search", 7, self.episodes, policy=policy,
-            policy_root=self.folder / "worktree" if policy else None,
-        )  # fmt: skip
-        subjects = [Subject(path, None, self.folder / f"{index}.json") for index, path in enumerate(self.paths)]
-        documents = [one.required() for one in sealed(seal, subjects)]
+    return timed(measured)
+
+
+def sealed(folder: Path, config: dict[str, Any], episodes: int, policy: str | None = None) -> Returns:
+    from rlx.evaluate.pin import Pin
+    from rlx.evaluate.seal import Seal, Subject
+    from rlx.evaluate.seal import sealed as seal_and_measure
+
+    def measured() -> Returns:
+        worktree = folder / "worktree" if policy else None
+        pinned = Pin.open(folder / "evaluator")
+        seal = Seal(config, pinned, "search", FIRST, episodes, policy=policy, policy_root=worktree)
+        subjects = [Subject(path, None, path.with_suffix(".json")) for path in paths(folder)]
+        documents = [one.required() for one in seal_and_measure(seal, subjects)]
         return [row["return"] for document in documents for row in document["episodes"]]
 
-    def served(self) -> Returns:
-        return self.sealed("rlx")
+    return timed(measured)
 
 
-def trained(task: Task) -> Run:
+def served(folder: Path, config: dict[str, Any], episodes: int) -> Returns:
+    return sealed(folder, config, episodes, policy="rlx")
+
+
+KINDS: dict[str, Callable[[Path, dict[str, Any], int], Returns]] = {"plain": plain, "sealed": sealed, "served": served}
+
+
+def timed(measured: Callable[[], Returns]) -> Returns:
+    """Do it, and tell the command that started this one how long it took and what it found."""
+    start = time.perf_counter()
+    found = measured()
+    print(json.dumps({"inner": time.perf_counter() - start, "returns": found}))
+    return found
+
+
+def paths(folder: Path) -> list[Path]:
+    return [folder / f"checkpoint_{index}" for index in range(CHECKPOINTS)]
+
+
+def trained(task: Task) -> Path:
     """Return the run that a task's policy comes from, training it where it is not there."""
     root = HERE / task.config
     root.mkdir(parents=True, exist_ok=True)
     (root / "rlx.toml").touch()
     if not (root / "runs" / f"{task.config}_001").exists():
         print(f"training {task.config} ({task.steps:,} steps) ...", flush=True)
-        settings = [f"algo.total_timesteps={task.steps}", f"run_name={task.config}"]
+        settings = ["-s", f"algo.total_timesteps={task.steps}", "-s", f"run_name={task.config}"]
         subprocess.run(
             [sys.executable, "-m", "rlx", "train", f"catalog:{task.config}", *settings],
             cwd=root, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-    return Run(root / "runs" / f"{task.config}_001")
+    return root / "runs" / f"{task.config}_001"
 
 
-def side(task: Task, folder: Path, episodes: int) -> Side:
-    """Lay a side out: a tree that is pinned, and a policy ten times."""
-    run = trained(task)
-    source = next(iter(run.seeds)).checkpoints / "latest"
-    paths = tuple(folder / f"checkpoint_{index}" for index in range(CHECKPOINTS))
-    for path in paths:
-        shutil.copytree(source, path)
+def lay_out(task: Task, folder: Path) -> None:
+    """Lay a side out: a tree that is pinned, a policy ten times, and its config."""
+    from rlx.evaluate.pin import pin
+    from rlx.runs.run import Run
+
+    run = Run(trained(task))
+    for path in paths(folder):
+        shutil.copytree(next(iter(run.seeds)).checkpoints / "latest", path)
     (folder / "worktree").mkdir()
     (folder / "worktree" / "rlx.toml").touch()
-    return Side(run, paths, pin(folder / "worktree", folder / "evaluator"), episodes, folder)
+    pin(folder / "worktree", folder / "evaluator")
+    (folder / "config.json").write_text(json.dumps(run.config))
 
 
-def timed(action: Callable[[], Returns]) -> tuple[float, Returns]:
+def take(kind: str, folder: Path, episodes: int) -> Taken:
     start = time.perf_counter()
-    found = action()
-    return time.perf_counter() - start, found
+    done = subprocess.run(
+        [sys.executable, __file__, "--only", kind, "--folder", str(folder), "--episodes", str(episodes)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise SystemExit(f"{kind} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    told = json.loads(done.stdout)
+    return Taken(seconds, told["inner"], told["returns"])
 
 
 def compare(task: Task, *, rounds: int, episodes: int) -> tuple[list[str], float]:
     """Return a row of the table, and the median ratio of sealed to plain."""
+    taken: list[dict[str, Taken]] = []
     with tempfile.TemporaryDirectory() as name:
-        asked = side(task, Path(name).resolve(), episodes)
-        times: dict[str, list[float]] = {"plain": [], "sealed": [], "served": []}
-        steps = 0.0
-        for number in range(rounds + 1):  # the first one fills caches and does not count
-            found = {}
-            for kind in times:
-                took, found[kind] = timed(getattr(asked, kind))
-                if number:
-                    times[kind].append(took)
-            if not found["plain"] == found["sealed"] == found["served"]:
+        folder = Path(name).resolve()
+        lay_out(task, folder)
+        for _ in range(rounds + 1):
+            taken.append({kind: take(kind, folder, episodes) for kind in KINDS})
+            if len({json.dumps(one.returns) for one in taken[-1].values()}) > 1:
                 raise SystemExit(f"{task.config}: the three do not find the same returns")
-            steps = statistics.fmean(found["plain"])
-    ratios = [one / other for one, other in zip(times["sealed"], times["plain"], strict=True)]
-    served = [one / other for one, other in zip(times["served"], times["plain"], strict=True)]
+    counted = taken[1:]  # the first round fills the disk's cache
+    ratios = [one["sealed"].seconds / one["plain"].seconds for one in counted]
+    inner = statistics.median(one["sealed"].inner / one["plain"].inner for one in counted)
+    foreign = statistics.median(one["served"].seconds / one["plain"].seconds for one in counted)
+    seconds = [f"{statistics.median(one[kind].seconds for one in counted):.1f} s" for kind in ("plain", "sealed")]
     ratio = statistics.median(ratios)
     spread = f"{ratio:.2f} ({min(ratios):.2f} – {max(ratios):.2f})"
-    seconds = [f"{statistics.median(times[kind]):.1f} s" for kind in ("plain", "sealed")]
-    row = [f"{steps:.0f}", *seconds, spread, measure.verdict(ratio, task.limit), f"{statistics.median(served):.2f}"]
-    return row, ratio
+    promise = f"≤ {task.limit:g}: {'kept' if ratio <= task.limit else 'BROKEN'}"
+    score = statistics.fmean(counted[0]["plain"].returns)
+    return [f"{score:.0f}", *seconds, spread, promise, f"{inner:.2f}", f"{foreign:.2f}"], ratio
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"of {', '.join(TASKS)}; default all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--only", choices=list(KINDS), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.only:
+        KINDS[args.only](args.folder, json.loads((args.folder / "config.json").read_text()), args.episodes)
+        return 0
+    from rig import measure
+
     rows, is_kept = [], True
-    for name in args.tasks:
+    for name in args.tasks or TASKS:
         row, ratio = compare(TASKS[name], rounds=args.rounds, episodes=args.episodes)
         rows.append([name, *row])
         is_kept = is_kept and ratio <= TASKS[name].limit
-    header = ["task", "return", "plain", "sealed", "sealed : plain", "promise", "served : plain"]
-    measure.show(f"{CHECKPOINTS} checkpoints, {args.episodes} episodes each, one process start", header, rows)
+    header = ["task", "return", "plain", "sealed", "sealed : plain", "promise", "without starts", "served : plain"]
+    measure.show(f"{CHECKPOINTS} checkpoints, {args.episodes} episodes each, one start of the evaluator", header, rows)
     return 0 if is_kept else 1
 
 

@@ -25,9 +25,9 @@ from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
 from rlx.evaluate.result import read_result
 from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, tail
-from rlx.evaluate.served import plain_environment
 from rlx.evaluate.staged import stage
 from rlx.evaluate.tally import score
+from rlx.evaluate.variables import plain_environment
 from rlx.runs.provenance import versions
 from rlx.sandbox import Box, Caps
 

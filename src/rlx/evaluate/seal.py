@@ -10,6 +10,7 @@ candidate is the environment itself, the pinned one is what it is measured in.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
@@ -25,8 +26,8 @@ from rlx import files, sandbox
 from rlx.errors import EvidenceInvalid, RlxError
 from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
-from rlx.evaluate.served import plain_environment
 from rlx.evaluate.staged import stage
+from rlx.evaluate.variables import plain_environment
 from rlx.sandbox import Box, Caps, Enforced
 
 SCHEMA = 1
@@ -121,7 +122,6 @@ def sealed(seal: Seal, subjects: Sequence[Subject]) -> list[Sealed]:
 
     Raises where nothing can be measured: the pinned tree is another, its environment cannot be made, nothing holds.
     """
-    seal.pin.verify()
     with tempfile.TemporaryDirectory(prefix="rlx-seal-") as folder:
         chamber = _Chamber(seal, Path(folder).resolve(), subjects)
         chamber.work()
@@ -149,6 +149,15 @@ def _kept(one: Sealed, seal: Seal, enforced: Mapping[str, Any]) -> Sealed:
     return Sealed(one.subject, document)
 
 
+@dataclass(frozen=True)
+class _Evaluator:
+    """The evaluator's process, where it may write, and what it prints."""
+
+    process: sandbox.Program
+    scratch: Path
+    log: IO[bytes]
+
+
 @dataclass
 class _Chamber:
     """One side's checkpoints on their way through the evaluator's process."""
@@ -163,12 +172,25 @@ class _Chamber:
 
     def work(self) -> None:
         """Stage every checkpoint, then let the evaluator measure them; again without one that ended it."""
-        self.enforced = sandbox.probed(self._box(self.folder), may_go_unenforced=self.seal.may_go_unenforced)
         (self.folder / "staged").mkdir()
+        with self._started() as evaluator:  # it imports meanwhile, and does nothing before it is asked
+            self._prepare()
+            if self._left:
+                self._measure(evaluator)
+        while self._left:
+            with self._started() as evaluator:
+                self._measure(evaluator)
+
+    @property
+    def _left(self) -> list[int]:
+        return [index for index in range(len(self.subjects)) if index not in self.found]
+
+    def _prepare(self) -> None:
+        """Try the box out, verify the tree and stage the checkpoints."""
+        self.seal.pin.verify()
+        self.enforced = sandbox.probed(self._box(self.folder), may_go_unenforced=self.seal.may_go_unenforced)
         for index in range(len(self.subjects)):
             self._stage(index)
-        while left := [index for index in range(len(self.subjects)) if index not in self.found]:
-            self._measure(left)
 
     def _stage(self, index: int) -> None:
         subject = self.subjects[index]
@@ -188,9 +210,10 @@ class _Chamber:
     def _fail(self, index: int, failure: Failure) -> None:
         self.found[index] = Sealed(self.subjects[index], failure=failure)
 
-    def _measure(self, left: Sequence[int]) -> None:
+    @contextlib.contextmanager
+    def _started(self) -> Iterator[_Evaluator]:
+        """Start an evaluator, which waits for its request, and end it with everything below it."""
         scratch = Path(tempfile.mkdtemp(dir=self.folder))
-        self.current = None
         with tempfile.TemporaryFile() as log:
             process = sandbox.start(
                 [sys.executable, "-s", "-P", "-B", "-c", _CODE, str(Path(rlx.__file__).parents[1])],
@@ -198,13 +221,18 @@ class _Chamber:
                 stdin=sandbox.PIPE, stdout=sandbox.PIPE, stderr=log, may_go_unenforced=self.seal.may_go_unenforced,
             )  # fmt: skip
             try:
-                failure = self._listen(process, self._request(left, scratch), scratch)
+                yield _Evaluator(process, scratch, log)
             finally:
                 sandbox.kill(process)
                 _close(process)
-            if failure is None and any(index not in self.found for index in left):
-                says = f"the evaluator ended with {process.returncode}: {tail(log)}"
-                failure = Failure("died", says, is_policys=False)
+
+    def _measure(self, evaluator: _Evaluator) -> None:
+        self.current = None
+        failure = self._listen(evaluator)
+        if failure is None and self._left:
+            sandbox.kill(evaluator.process)
+            says = f"the evaluator ended with {evaluator.process.returncode}: {tail(evaluator.log)}"
+            failure = Failure("died", says, is_policys=False)
         if failure is not None:
             self._settle(failure)
 
@@ -215,13 +243,13 @@ class _Chamber:
         is_policys = failure.is_policys and self.seal.policy is not None  # weights alone neither stall nor fill a disk
         self._fail(self.current, replace(failure, is_policys=is_policys))
 
-    def _listen(self, process: sandbox.Program, request: bytes, scratch: Path) -> Failure | None:
+    def _listen(self, evaluator: _Evaluator) -> Failure | None:
         """Hand the request over and take the answers in; return what ended the evaluator before its time."""
         limits = self.seal.limits
-        caps = Caps(limits.processes, limits.memory_bytes, scratch, limits.scratch_bytes)
+        caps = Caps(limits.processes, limits.memory_bytes, evaluator.scratch, limits.scratch_bytes)
         deadline = time.monotonic() + limits.start_seconds
-        talk = _Talk(process, request)
-        while not talk.is_over:
+        talk = _Talk(evaluator.process, self._request(evaluator.scratch))
+        while self._left and not talk.is_over:
             for answer in talk.lines(_LOOK_SECONDS):
                 if "failed" in answer:
                     return Failure(**answer["failed"])
@@ -230,7 +258,7 @@ class _Chamber:
             if time.monotonic() > deadline:
                 given = limits.start_seconds if self.current is None else limits.seconds
                 return Failure("time", f"it took longer than {given:g} s", "evaluation.minutes in the contract")
-            if breach := sandbox.breach(process.pid, caps):
+            if breach := sandbox.breach(evaluator.process.pid, caps):
                 return Failure(breach.name, f"it used {breach.says}")
         return None
 
@@ -245,7 +273,7 @@ class _Chamber:
             document = {**answer["document"], "checkpoint": {"sha256": self.digests[index]}}
             self.found[index] = Sealed(self.subjects[index], document)
 
-    def _request(self, left: Sequence[int], scratch: Path) -> bytes:
+    def _request(self, scratch: Path) -> bytes:
         seal = self.seal
         request = {
             "experiment": seal.experiment,
@@ -254,7 +282,7 @@ class _Chamber:
             "purpose": seal.purpose,
             "first": seal.first,
             "episodes": seal.episodes,
-            "subjects": [{"index": index, "path": str(self._staged(index))} for index in left],
+            "subjects": [{"index": index, "path": str(self._staged(index))} for index in self._left],
             "policy": self._policy(scratch),
         }
         return files.encode(request)

@@ -27,6 +27,7 @@ from rlx import sandbox
 from rlx.errors import EvidenceInvalid, Refused
 from rlx.evaluate import wire
 from rlx.evaluate.policy import Batch, rows_of
+from rlx.evaluate.variables import plain_environment
 from rlx.sandbox import Box
 
 if TYPE_CHECKING:
@@ -189,21 +190,6 @@ def _box(service: Service, checkpoint: Path) -> Box:
         file_bytes=service.file_bytes,
         processes=service.processes,
     )
-
-
-def plain_environment() -> dict[str, str]:
-    """Return the variables of an evaluation: nothing of ours, one thread, nothing drawn."""
-    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-    return {
-        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        "PYTHONHASHSEED": "0",
-        **dict.fromkeys(threads, "1"),
-        "SDL_VIDEODRIVER": "dummy",
-        "SDL_AUDIODRIVER": "dummy",
-        "SDL_NO_SIGNAL_HANDLERS": "1",
-        "PYGAME_HIDE_SUPPORT_PROMPT": "1",
-    }
 
 
 def _largest(space: Space[Any]) -> int:
