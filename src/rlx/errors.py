@@ -15,6 +15,10 @@ RlxError                  1  failed
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 
 class RlxError(Exception):
     """What went wrong, the offending value and where; `hint` is the next step."""
@@ -40,7 +44,13 @@ class NotFound(RlxError):
 
 
 class Refused(RlxError):
+    """A gate said no; `reasons` has every one of them as data (code, says, hint)."""
+
     exit_code = 4
+
+    def __init__(self, message: str, *, hint: str | None = None, reasons: Sequence[Mapping[str, str]] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.reasons = tuple(reasons)
 
 
 class JobFailed(RlxError):

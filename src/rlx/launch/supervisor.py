@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlx import files
 from rlx.launch import workers
@@ -21,6 +22,9 @@ from rlx.launch.resources import Slots, worker_environment
 from rlx.runs import process, project
 from rlx.runs.run import SUPERVISOR, Run, Seed
 from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
+
+if TYPE_CHECKING:
+    from rlx.launch.governed import Ending, Governed
 
 POLL_SECONDS = 0.02
 GRACE_SECONDS = 30.0
@@ -45,11 +49,27 @@ def main(argv: list[str]) -> int:
         seeds = [run.seed(int(number)) for number in argv[1:]]
         slots = Slots.of(run.config)
         files.write_json(run.path / SUPERVISOR, {"schema": 1, **process.current().document(), "seeds": argv[1:]})
+        together = groups(seeds, slots.seeds if run.metadata.get("together") else len(seeds))
         try:
-            Supervisor(run, slots, groups(seeds, slots.seeds if run.metadata.get("together") else len(seeds))).work()
+            _supervise(run, slots, together)
         finally:
             (run.path / SUPERVISOR).unlink(missing_ok=True)
     return 0
+
+
+def _supervise(run: Run, slots: Slots, waiting: list[tuple[Seed, ...]]) -> None:
+    if "job" not in (run.metadata.get("lineage") or {}):
+        Supervisor(run, slots, waiting).work()
+        return
+    from rlx.launch.governed import Governed
+
+    governed = Governed.of(run)
+    assert governed is not None
+    governed.began(run)
+    supervisor = Supervisor(run, slots, waiting, governed=governed)
+    supervisor.work()
+    with contextlib.suppress(OSError):  # a full disk: `reconcile` finds a job without an end
+        governed.ended(Run(run.path), supervisor.ending)
 
 
 def _awaited() -> list[str]:
@@ -81,6 +101,9 @@ class _Worker:
     seeds: tuple[Seed, ...]
     process: workers.Worker
     gpu: str | None
+    began: float
+    breach: str = ""
+    """The limit it passed, for which it was killed."""
 
 
 @dataclass
@@ -90,7 +113,10 @@ class Supervisor:
     run: Run
     slots: Slots
     waiting: list[tuple[Seed, ...]]
+    governed: Governed | None = None
     workers: list[_Worker] = field(default_factory=list)
+    ended: list[tuple[_Worker, float]] = field(default_factory=list)
+    """The workers that are no more, and how many seconds each took."""
     stop_signal: str = ""
     kill_at: float = float("inf")
 
@@ -104,10 +130,20 @@ class Supervisor:
             while self.waiting and not self.stop_signal and slots.has_room(len(self.workers)):
                 self._start(self.waiting.pop(0), gpu=slots.free_gpu([worker.gpu for worker in self.workers]))
             self._collect()
+            self._enforce()
             if time.monotonic() >= self.kill_at:
                 self._signal_workers(signal.SIGKILL)
                 self.kill_at = time.monotonic() + GRACE_SECONDS
             time.sleep(POLL_SECONDS)
+
+    @property
+    def ending(self) -> Ending:
+        """What a study's ledger is told when all is over: how many seeds were begun, and what they took."""
+        from rlx.launch.governed import Ending
+        from rlx.study.budget import Amount
+
+        seeds = sum(len(worker.seeds) for worker, _ in self.ended)
+        return Ending(Amount(seeds, round(sum(took for _, took in self.ended), 3)), was_stopped=bool(self.stop_signal))
 
     def _catch_signals(self) -> None:
         for caught in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -120,12 +156,14 @@ class Supervisor:
         self._signal_workers(signal.SIGTERM)
 
     def _start(self, seeds: tuple[Seed, ...], *, gpu: str | None) -> None:
-        root = project_of(self.run)
+        root = self.governed.worktree if self.governed else project_of(self.run)
         environment = worker_environment(self.run.config, root=root, gpu=gpu)
+        if self.governed:
+            environment = self.governed.environment(environment)
         place = workers.Place(environment, root, _log_of(self.run, seeds))
         argv = [str(self.run.path), *(str(seed.number) for seed in seeds)]
         process = workers.start(argv, place, is_forked=workers.can_fork(self.run.config))
-        self.workers.append(_Worker(seeds, process, gpu))
+        self.workers.append(_Worker(seeds, process, gpu, time.monotonic()))
         if self.stop_signal:  # it came while the worker was being born
             self._signal_workers(signal.SIGTERM)
 
@@ -133,9 +171,23 @@ class Supervisor:
         for worker in list(self.workers):
             if worker.process.poll() is not None:
                 self.workers.remove(worker)
+                self.ended.append((worker, time.monotonic() - worker.began))
                 _kill_group(worker.process.pid, signal.SIGKILL)  # whatever the worker left behind
+                if self.governed:
+                    self.governed.reap(spare=[other.process.pid for other in self.workers])
                 for seed in worker.seeds:
                     self._settle(worker, Seed(seed.number, seed.folder))
+
+    def _enforce(self) -> None:
+        """Kill the workers of a governed run that have passed a limit."""
+        if self.governed is None:
+            return
+        is_too_large = self.governed.is_too_large()
+        for worker in self.workers:
+            breach = self.governed.breach(time.monotonic() - worker.began, is_too_large=is_too_large)
+            if breach and not worker.breach:
+                worker.breach = breach
+                _kill_group(worker.process.pid, signal.SIGKILL)
 
     def _settle(self, worker: _Worker, seed: Seed) -> None:
         """Write the outcome of a seed whose worker ended without a word about it."""
@@ -151,6 +203,8 @@ class Supervisor:
     def _silent_end(self, worker: _Worker) -> tuple[str, str]:
         code = worker.process.returncode
         assert code is not None  # it was collected
+        if worker.breach:
+            return FAILED, worker.breach
         if self.stop_signal:
             was_killed = f": killed, it did not end within {GRACE_SECONDS:.0f} s"
             return INTERRUPTED, self.stop_signal + (was_killed if code == -signal.SIGKILL else " before training began")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlx.errors import Refused, RlxError
 from rlx.runs.run import Run
@@ -43,10 +43,27 @@ def main(argv: list[str]) -> int:
     run, numbers = Run(Path(argv[0])), [int(number) for number in argv[1:]]
     try:
         _die_with_supervisor(run)
+        origin = _enter_study(run, numbers)
     except RlxError as error:
         print(f"error: {error.message}\n\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
-    return _train(run, numbers, early)
+    sys.path.insert(0, str(Path.cwd()))  # the project's own modules, from here on
+    return _train(run, numbers, early, origin)
+
+
+def _enter_study(run: Run, numbers: Sequence[int]) -> dict[str, Any]:
+    """Enter the sandbox of a run that a study launched, before any of its code is imported; return what was enforced.
+
+    Refused without an intent in the study's ledger.
+    """
+    if "job" not in (run.metadata.get("lineage") or {}):
+        return {}
+    from rlx.launch.governed import Governed
+
+    governed = Governed.of(run)
+    assert governed is not None
+    governed.refuse_without_intent(run, numbers)
+    return {"git": dict(governed.origin), "enforced": governed.enter().document()}
 
 
 def _on_stop_signals(handler: _Early) -> None:
@@ -75,12 +92,12 @@ def _watch_parent(supervisor: int) -> None:
     os.killpg(os.getpid(), signal.SIGKILL)
 
 
-def _train(run: Run, numbers: Sequence[int], early: _Early) -> int:
+def _train(run: Run, numbers: Sequence[int], early: _Early, governed: Mapping[str, Any]) -> int:
     from rlx.runs.live import LiveSeed
     from rlx.runs.provenance import provenance
 
     root = Path(os.environ["RLX_ROOT"])
-    origin = provenance(root)
+    origin = {**provenance(root), **governed}
     lives = [LiveSeed(run.seed(number).folder, root=root, origin=origin) for number in numbers]
 
     def stop(number: int, _frame: FrameType | None) -> None:

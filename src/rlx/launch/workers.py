@@ -92,7 +92,7 @@ def start(argv: list[str], place: Place, *, is_forked: bool) -> Worker:
 def _spawn(argv: list[str], place: Place) -> Worker:
     with place.log.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", worker.__name__, *argv],
+            [sys.executable, "-P", "-m", worker.__name__, *argv],  # -P: its project is imported only once it is held
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -130,7 +130,7 @@ def _work(argv: list[str], place: Place) -> NoReturn:
 
 
 def _settle_in(argv: list[str], place: Place) -> None:
-    """Put on what a fresh process would have: log, folder, environment, import path, randomness; no lease of ours."""
+    """Put on what a fresh process would have: log, folder, environment, randomness; no lease of ours."""
     log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (log, 1), (log, 2)):
@@ -140,7 +140,7 @@ def _settle_in(argv: list[str], place: Place) -> None:
             with contextlib.suppress(OSError):  # the listing's own is closed already
                 os.close(descriptor)
     os.chdir(place.folder)
+    os.environ.clear()
     os.environ.update(place.environment)
-    sys.path.insert(0, str(place.folder))
     sys.argv = [str(worker.__file__), *argv]
     sys.modules["numpy"].random.seed()  # Python's own generator does this by itself

@@ -23,7 +23,8 @@ from rlx.launch.difference import diff, diff_sha256, patch_text, sweep
 from rlx.launch.repository import QUIET, opened, top_and_common
 
 __all__ = [
-    "add", "diff", "diff_sha256", "dirty", "head", "patch_text", "remove", "repair", "snapshot", "sweep", "tree_of",
+    "add", "apply", "diff", "diff_sha256", "dirty", "head", "patch_text", "remove", "repair", "snapshot", "sweep",
+    "tree_of",
 ]  # fmt: skip
 
 MARK = "rlx.json"
@@ -53,6 +54,17 @@ def add(root: Path, folder: Path, commit: str, *, branch: str | None = None, pat
         admin = _admin(root, folder)
         assert admin is not None
         files.write_json(admin / MARK, {"schema": 1, "folder": _relative(root, folder), **wanted})
+
+
+def apply(root: Path, folder: Path, patch: bytes) -> None:
+    """Apply a patch to a worktree, whole or not at all."""
+    try:
+        with opened(root) as repository:
+            repository.git("apply", "--whitespace=nowarn", "-", tree=folder, stdin=patch)
+    except RlxError as error:
+        raise Refused(
+            f"the patch does not apply: {error.message}", hint="make it against the worktree: git diff"
+        ) from None
 
 
 def remove(folder: Path, *, root: Path | None = None) -> None:

@@ -22,8 +22,8 @@ from rlx.study.scope import key_breaches
 from rlx.study.task import Surface, Task
 
 SCHEMA: Literal[1] = 1
-BASELINE = "baseline"
-"""The candidate that changes nothing: what every study starts from."""
+BASELINE, REHEARSAL = "baseline", "rehearsal"
+"""The candidates that change nothing: what every study starts from, and what walks the whole path once."""
 Id = Annotated[str, Field(strict=True, pattern=r"^(c\d{3,}|baseline|rehearsal)$")]
 Kind = Literal[
     "hyperparameter",

@@ -54,6 +54,7 @@ def outcome(run: Run) -> dict[str, Any]:
         "run": run.name,
         "path": str(run.path),
         "state": run.status,
+        "study": (run.metadata.get("lineage") or {}).get("study"),
         "return": spread((scores.of(seed) for seed in run.seeds), source=scores.source, metric=scores.metric),
         "seeds": [
             {
@@ -79,4 +80,5 @@ def render(data: dict[str, Any]) -> str:
         lines.append(f"{score['metric']}: {words.spread(score)} ({kind}, {counted})")
     name = data["run"]
     following = {COMPLETED: f"rlx plot {name}", "running": f"rlx watch {name}"}
-    return "\n".join([*lines, f"next: {following.get(data['state'], f'rlx resume {name}')}"])
+    command = "rlx next" if data["study"] else following.get(data["state"], f"rlx resume {name}")
+    return "\n".join([*lines, f"next: {command}"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-GROUPS = ("project", "runs", "measuring", "understanding", "agents")
+GROUPS = ("project", "runs", "measuring", "understanding", "a study", "agents")
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("project", "make a project: rlx.toml and a config that trains"),
@@ -40,7 +40,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "summarize": ("understanding", "a run or the project in a few lines"),
     "reflect": ("understanding", "what each reward term did, and whether one is farmed"),
     "review": ("understanding", "find what is wrong with a reward before it is trained on"),
-    "check": ("understanding", "play an environment and say what is wrong with it"),
+    "task": ("a study", "describe a problem in this repository"),
+    "study": ("a study", "a campaign under an approved contract: new, approve, baseline, report …"),
+    "status": ("a study", "show where a study stands"),
+    "next": ("a study", "say what to do next in a study"),
+    "propose": ("a study", "propose a candidate"),
+    "launch": ("a study", "launch a candidate through the one door"),
+    "verdict": ("a study", "judge a candidate on what is trained"),
+    "decide": ("a study", "let the contract's rule decide about a candidate"),
+    "check": ("understanding", "check an environment, a candidate or a contract"),
     "skills": ("agents", "install skills for Claude Code and Codex, or remove them"),
 }
 

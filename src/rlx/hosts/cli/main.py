@@ -7,7 +7,7 @@ import os
 import sys
 
 from rlx import TYPE_CHECKING, __version__
-from rlx.errors import Interrupted, RlxError, UsageError, did_you_mean
+from rlx.errors import Interrupted, Refused, RlxError, UsageError, did_you_mean
 from rlx.hosts.cli.commands import COMMANDS, GROUPS, module_name
 from rlx.hosts.cli.output import has_colour
 
@@ -117,7 +117,10 @@ def _report(error: RlxError, *, as_json: bool = False) -> int:
     if as_json:
         from rlx.files import encode
 
-        document = {"schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint}
+        reasons = {"reasons": list(error.reasons)} if isinstance(error, Refused) and error.reasons else {}
+        document = {
+            "schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint, **reasons,
+        }  # fmt: skip
         sys.stdout.write(encode(document).decode() + "\n")
     red, plain = ("\x1b[31m", "\x1b[0m") if has_colour(sys.stderr) else ("", "")
     print(f"{red}error:{plain} {error.message}", file=sys.stderr)

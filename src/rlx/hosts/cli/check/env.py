@@ -1,4 +1,4 @@
-"""Check what a training stands on: `env` plays an environment and says what is wrong with it, with the evidence.
+"""Play an environment and say what is wrong with it, with the evidence.
 
 ENV is a Gymnasium id, module:Class, file.py:Class, a config, catalog:NAME or a run (with their kwargs and wrappers).
 Tried are the API, spaces and bounds, seeding, actions without effect, how episodes end, the reward's sign over time,
@@ -27,11 +27,12 @@ _COLOURS = {"high": "red", "medium": "yellow", "low": "dim"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    targets = parser.add_subparsers(dest="target", required=True, metavar="env")
-    env = targets.add_parser("env", help="play an environment and say what is wrong with it")
-    env.add_argument("env", metavar="ENV", help="an id, module:Class, file.py:Class, a config, catalog:NAME or a run")
-    env.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="override a config key")
-    env.add_argument("--seconds", default="4", metavar="TIME", help="how long to play at most (default: %(default)s)")
+    known = "an id, module:Class, file.py:Class, a config, catalog:NAME or a run"
+    parser.add_argument("env", metavar="ENV", help=known)
+    parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="override a config key")
+    parser.add_argument(
+        "--seconds", default="4", metavar="TIME", help="how long to play at most (default: %(default)s)"
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""Show where a study stands: approval, budget, head and incumbent, open jobs, and every candidate.
+
+Example: rlx status
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rlx.hosts.cli.next import recent
+from rlx.hosts.cli.words import duration
+from rlx.runs import project
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.loop.proceed import status
+    from rlx.study.study import find
+
+    return status(find(project.root(), args.study))
+
+
+def render(data: dict[str, Any]) -> str:
+    spent, left = data["spent"], data["left"]
+    lines = [
+        f"study: {data['task']}/{data['study']}",
+        f"contract: {data['status']}" + (f" ({'; '.join(data['missing'])})" if data["missing"] else ""),
+        f"approval: {data['approval']}",
+        f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}",
+        f"spent: {spent['seeds']} seeds, {duration(spent['seconds'])}; left: {left['seeds']} seeds, "
+        f"{duration(left['seconds'])}",
+    ]
+    lines += [f"job: {job['run']} ({job['candidate']}, {job['phase']}, {job['state']})" for job in data["jobs"]]
+    lines += [f"ledger: {one}" for one in data["violations"]]
+    if data["candidates"]:
+        lines += ["", recent(data["candidates"]), ""]
+    return "\n".join([*lines, f"next: {data['command']}"])

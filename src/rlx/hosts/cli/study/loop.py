@@ -1,0 +1,43 @@
+"""Do what is next in a study until a person is needed, the budget is spent or a stop rule holds.
+
+With --agent the command is started whenever somebody must propose or mend something: it reads `rlx next --json` and
+acts through rlx. It is backed off from, and after three starts without a row in the ledger a person is called for.
+What runs without a person must be allowed by the contract (`automation.unattended`).
+
+Example: rlx study loop
+         rlx study loop --agent "claude -p 'Read rlx next --json, take one step.'"
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+from rlx.hosts.cli.output import say
+from rlx.hosts.cli.words import plural
+from rlx.runs import project
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+    parser.add_argument("--agent", metavar="COMMAND", help="who proposes and mends; started again and again")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done first, do nothing")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.hosts.cli.progress import follow
+    from rlx.loop.drive import Drive
+    from rlx.loop.proceed import next_step
+    from rlx.study.study import find
+
+    study = find(project.root(), args.study)
+    if args.dry_run:
+        step = next_step(study)
+        return {"study": study.name, "ended": f"dry run: {step.why}", "did": [], "command": step.command}
+    return Drive(study, say=say, agent=shlex.split(args.agent or ""), follow=follow).go()
+
+
+def render(data: dict[str, Any]) -> str:
+    did = plural(len(data["did"]), "step")
+    return "\n".join([f"did: {did}", f"ended: {data['ended']}", f"next: {data['command']}"])

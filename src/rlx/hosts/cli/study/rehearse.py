@@ -1,0 +1,36 @@
+"""Walk the whole path once with a candidate that changes nothing: worktree, sandbox, training, evaluator, decision.
+
+It trains a few steps from the same host and in the same sandbox that an agent's jobs will have. Exit code 1 where a
+step fails.
+
+Example: rlx study rehearse
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rlx.hosts.cli.output import say
+from rlx.runs import project
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.loop.proceed import next_step
+    from rlx.loop.rehearsal import Rehearsal
+    from rlx.study.study import find
+
+    study = find(project.root(), args.study)
+    walked = Rehearsal(study, say=say).walk()
+    return {**walked, "command": next_step(study).command, "exit_code": 0 if walked["ok"] else 1}
+
+
+def render(data: dict[str, Any]) -> str:
+    width = max(len(check["name"]) for check in data["checks"])
+    lines = [f"{'ok' if one['ok'] else 'no'}  {one['name']:{width}s}  {one['says']}" for one in data["checks"]]
+    verdict = "rehearsed: the whole path works" if data["ok"] else "not rehearsed: mend what failed, then again"
+    return "\n".join([*lines, verdict, f"next: {data['command']}"])

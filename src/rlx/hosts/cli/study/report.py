@@ -1,0 +1,44 @@
+"""Write a study's report: a picture of its progress first, then every candidate, negative results included.
+
+Every figure is linked to the file it comes from; `rlx study verify` recomputes them all.
+
+Example: rlx study report
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rlx.hosts.cli.next import recent
+from rlx.runs import project
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.hosts.plots.campaign import draw
+    from rlx.loop.telling import report
+    from rlx.study.study import find
+
+    study = find(project.root(), args.study)
+    told = report(study)
+    draw(
+        told["rows"], study.folder / "report.png", metric=told["metric"], head=told["head"], incumbent=told["incumbent"]
+    )
+    return told
+
+
+def render(data: dict[str, Any]) -> str:
+    lines = [data["outcome"], ""]
+    if data["candidates"]:
+        lines += [recent(data["candidates"]), ""]
+    lines += [
+        f"spent: {data['spent']['seeds']} seeds, {data['spent']['seconds'] / 3600:.2g} hours",
+        f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
+        f"report: {data['file']}",
+        f"picture: {data['picture']}",
+    ]
+    return "\n".join([*lines, f"next: {data['command']}"])

@@ -1,0 +1,109 @@
+"""Describe a problem in this repository: what it is about, how it is trained and measured, which parts are what.
+
+For an rlx config everything is derived. For a repository of its own commands, say how it trains and evaluates; {seed},
+{out} (the job's folder), {steps} and {overrides} are filled in, for --eval also {checkpoint}, {episodes},
+{episode_seed} and {result}. Facts carry file, line and hash; `task show` names those that went stale.
+
+With --eval "python eval.py {checkpoint} --episodes {episodes} --seed {episode_seed} --out {result}", --result
+jsonl:{result} --result-name success, --metrics tensorboard:{out}/tb --name return=train/return and --surface
+reward=reach/reward.py a repository of its own is complete.
+
+Example: rlx task new cartpole --config configs/cartpole.yaml
+         rlx task new reach --train "python train.py --seed {seed} --out {out} {overrides}" --checkpoint {out}/policy.npz
+         rlx task show reach
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from rlx.errors import UsageError
+from rlx.runs import project
+from rlx.study.task import Surface
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="new|show")
+    new = verbs.add_parser("new", help="write task.yaml", description=__doc__)
+    new.add_argument("task", metavar="NAME", help="what to call it")
+    new.add_argument("--config", type=Path, metavar="FILE", help="an rlx config: everything else is derived")
+    new.add_argument("--train", metavar="COMMAND", help="how the repository trains one seed")
+    new.add_argument("--eval", metavar="COMMAND", help="how it measures a checkpoint")
+    new.add_argument("--prefix", default="", metavar="COMMAND", help="what stands before both, such as `uv run`")
+    new.add_argument("--metrics", metavar="READER:PATH", help="where training logs: jsonl, csv, tensorboard, stdout")
+    new.add_argument("--name", action="append", default=[], metavar="OURS=THEIRS", help="a logged figure")
+    new.add_argument("--result", metavar="READER:PATH", help="where --eval leaves its figures")
+    new.add_argument("--result-name", action="append", default=[], metavar="OURS=THEIRS", help="a measured figure")
+    new.add_argument("--checkpoint", default="", metavar="PATH", help="what training leaves: {out}/policy.npz")
+    new.add_argument("--override", metavar="TEMPLATE", help="how a key is changed: --{key}={value}")
+    new.add_argument("--steps", type=int, metavar="N", help="training steps of one seed, for {steps}")
+    new.add_argument("--path", action="append", default=[], metavar="FOLDER", help="what goes on Python's path (.)")
+    new.add_argument("--env", metavar="ENV", help="the environment that rlx itself may measure in: file.py:Class")
+    new.add_argument("--policy", metavar="FILE:FUNCTION", help="loads a checkpoint as observation → action")
+    new.add_argument("--surface", action="append", default=[], metavar="NAME=PATHS", help=", ".join(get_args(Surface)))
+    new.add_argument("--mission", default="", metavar="TEXT", help="what should get better")
+    show = verbs.add_parser("show", help="show a task, and which of its facts went stale")
+    show.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.loop.founding import describe, new_task
+
+    root = project.root()
+    if args.verb == "show":
+        return describe(root, args.task)
+    if bool(args.config) == bool(args.train):
+        raise UsageError("a task is an rlx config or commands of its own", hint="--config FILE, or --train COMMAND")
+    new_task(root, args.task, config=args.config, commands=None if args.config else _commands(args))
+    return describe(root, args.task)
+
+
+def _commands(args: argparse.Namespace) -> Any:
+    from rlx.study.derive import Commands, source_of
+
+    return Commands(
+        train=tuple(shlex.split(args.train)),
+        eval=tuple(shlex.split(args.eval or "")),
+        prefix=tuple(shlex.split(args.prefix)),
+        metrics=source_of(args.metrics, _names(args.name)) if args.metrics else None,
+        result=source_of(args.result, _names(args.result_name)) if args.result else None,
+        checkpoint=args.checkpoint,
+        override=args.override,
+        steps=args.steps,
+        python_path=tuple(args.path) or (".",),
+        env=args.env,
+        policy=args.policy,
+        mission=args.mission,
+        surfaces=_surfaces(args.surface),
+    )
+
+
+def _names(pairs: Sequence[str]) -> dict[str, str]:
+    """Read `ours=theirs`; a single name is called the same on both sides."""
+    return {ours: theirs or ours for ours, _, theirs in (pair.partition("=") for pair in pairs)}
+
+
+def _surfaces(pairs: Sequence[str]) -> Any:
+    from rlx.study.task import Place
+
+    found = {}
+    for pair in pairs:
+        name, sign, paths = pair.partition("=")
+        if not sign or name not in get_args(Surface):
+            raise UsageError(f"`{pair}` is no surface", hint=f"NAME=PATHS with one of {', '.join(get_args(Surface))}")
+        found[name] = Place(paths=tuple(path for path in paths.split(",") if path))
+    return found
+
+
+def render(data: dict[str, Any]) -> str:
+    lines = [f"task: {data['task']}", f"mission: {data['mission'] or '– (say it in task.yaml)'}"]
+    lines += [f"{key}: {value}" for key, value in data["adapter"].items()]
+    lines += [f"surface {name}: {', '.join(parts)}" for name, parts in data["surfaces"].items()]
+    lines += [f"problem: {one}" for one in data["problems"]]
+    lines.append(f"facts: {data['facts']} (file, line, hash)")
+    lines.append(f"file: {data['file']}")
+    return "\n".join([*lines, f"next: {data['command']}"])

@@ -1,0 +1,51 @@
+"""Judge a candidate on what is trained: measure what is not measured yet, and say where it stands; decides nothing.
+
+A candidate races the head; the head, once both sides have their seeds, is compared with the original baseline.
+
+Example: rlx verdict c001
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rlx.hosts.cli.output import say
+from rlx.hosts.cli.words import figure, signed
+from rlx.runs import project
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("candidate", help="a candidate's id")
+    parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.loop.judgement import verdict
+    from rlx.study.study import find
+
+    return verdict(find(project.root(), args.study), args.candidate, say=say)
+
+
+def render(data: dict[str, Any]) -> str:
+    return "\n".join([*judged(data), f"next: {data['command']}"])
+
+
+def judged(data: dict[str, Any]) -> list[str]:
+    """Spell a judgement, with the level of its evidence and of its approval."""
+    lines = [
+        f"candidate: {data['candidate']} against {data['against']} ({data['test']})",
+        f"verdict: {data['verdict']}",
+    ]
+    if data["effect"] is not None:
+        low, high = (figure(end) if end is not None else "open" for end in data["interval"])
+        lines.append(f"{data['metric']}: {signed(data['effect'])} [{low}, {high}], p = {figure(data['p'])}")
+    lines += [
+        f"seeds: {data['n'][0]} v {data['n'][1]}" + (f", {data['crashed']} crashed" if data["crashed"] else ""),
+        f"why: {data['reason']}",
+        *(f"guard: {name}: {one['answer']} ({one['reason']})" for name, one in data["guardrails"].items()),
+        *(f"invalid: {one}" for one in data["objections"]),
+        f"complexity: {data['complexity']['lines']} changed lines, {data['complexity']['parameters']} parameters",
+        f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
+    ]
+    return lines

@@ -1,0 +1,451 @@
+"""The one door of a study: a candidate is checked, and launched only as it was checked, with the intent written first.
+
+Every gate is judged again while the ledger is held, immediately before the intent is written; then the run is made, its
+supervisor started, and that is written too. Whoever dies on the way leaves an intent that `reconcile` closes.
+What is not covered: processes that somebody starts without rlx.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlx import files, sandbox
+from rlx.config.schema import Experiment
+from rlx.errors import Refused, RlxError
+from rlx.launch import admission, governed, worktree
+from rlx.launch import launch as plain
+from rlx.launch.resources import available_cores, visible_gpus
+from rlx.runs import process
+from rlx.runs.run import Run
+from rlx.study import approval, derive, gates, recipe, scope
+from rlx.study import candidate as candidates
+from rlx.study import contract as contracts
+from rlx.study import task as tasks
+from rlx.study.budget import Amount
+from rlx.study.candidate import NO_CODE, Candidate, Code
+from rlx.study.contract import Contract
+from rlx.study.gates import Facts, Reason, Request
+from rlx.study.ledger import Held
+from rlx.study.lifecycle import Phase, Purpose
+from rlx.study.scope import Change
+from rlx.study.standing import Job
+from rlx.study.state import State, next_seeds, replay
+from rlx.study.study import NULL, Study
+from rlx.study.task import Task
+
+SMOKE_SECONDS = 300.0
+RACE_SEEDS, HEAD_SEEDS = 3, 6
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked of the door; without a count a phase has its own, without a job's name it gets the next one."""
+
+    candidate: str
+    phase: Phase
+    plan: str | None = None
+    count: int | None = None
+    job: str | None = None
+    is_unattended: bool = False
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A candidate as it is on disk now: what would run, its hash, and what stands against it."""
+
+    candidate: Candidate
+    plan: str
+    content: str
+    changes: tuple[Change, ...]
+    keys: Mapping[str, Any]
+    experiment: Experiment | None
+    problems: tuple[str, ...]
+    breaches: tuple[str, ...]
+
+    @property
+    def lines(self) -> int:
+        """How many lines of code differ from the baseline's."""
+        return changed_lines(worktree.patch_text(self.changes))
+
+    def reasons(self) -> tuple[Reason, ...]:
+        """Return what stands against it, whatever the study's state."""
+        hint = "rlx schema candidate; rlx propose --help"
+        return (
+            *(Reason("CANDIDATE", one, hint) for one in self.problems),
+            *(
+                Reason("SCOPE", one, "take it back in the worktree, or propose within the scope")
+                for one in self.breaches
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A job that was let through; without a run it was a rehearsal of the gates alone."""
+
+    order: Order
+    job: str
+    seeds: tuple[int, ...]
+    reserve: Amount
+    run: str | None
+    is_known: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON-able data, with what to type next."""
+        following = f"rlx wait {self.run} --timeout 300" if self.run else "the same without --dry-run"
+        return {
+            "candidate": self.order.candidate,
+            "phase": self.order.phase,
+            "job": self.job,
+            "seeds": list(self.seeds),
+            "reserve": self.reserve.document(),
+            "run": self.run,
+            "is_known": self.is_known,
+            "next": following,
+        }
+
+
+def examine(study: Study, identity: str) -> Examined:
+    """Read a candidate, its worktree and its config as they are now, and judge them; writes nothing."""
+    contract, task = study.contract(), study.task()
+    chain = study.chain(identity)
+    commit = contract.baseline.commit if contract.baseline else ""
+    tree = ensure_worktree(study, contract, identity)
+    changes = worktree.diff(tree, commit, root=study.root)
+    keys = recipe.changes_of(chain)
+    problems = [] if identity in NULL else list(_problems(study, contract, task, chain[-1], changes))
+    experiment, unreadable = _experiment(study, contract, task, keys, tree)
+    problems += [unreadable] if unreadable else []
+    if identity not in NULL and not keys and not changes:
+        problems.append(f"{identity} changes nothing: no config key, and no file of its worktree")
+    content = _hash({
+        "chain": [one.model_dump(mode="json", by_alias=True) for one in chain],
+        "diff": worktree.diff_sha256(changes),
+    })  # fmt: skip
+    plan = _hash({"contract": contracts.sha256(study.contract_path), "task": _file_hash(study), "content": content})
+    breaches = scope.breaches(changes, keys, contract, task)
+    return Examined(chain[-1], plan[:16], content, changes, keys, experiment, tuple(problems), tuple(breaches))
+
+
+def _problems(
+    study: Study, contract: Contract, task: Task, candidate: Candidate, changes: Sequence[Change]
+) -> tuple[str, ...]:
+    """Return all that is wrong with a candidate and its change of code, beside the others of its study."""
+    code = {one.id: _code(study, one.id) for one in study.candidates()}
+    patch = worktree.patch_text(changes)
+    code[candidate.id] = Code(
+        files.sha256(patch) if patch else "", changed_lines(patch), tuple(one.path for one in changes)
+    )
+    return candidates.problems(
+        candidate, contract, task, study.candidates(), base=derive.base_of(task, study.root), code=code
+    )
+
+
+def _code(study: Study, identity: str) -> Code:
+    patch = study.patch(identity)
+    return Code(files.sha256(patch)) if patch else NO_CODE
+
+
+def changed_lines(patch: bytes) -> int:
+    """Return how many lines a patch adds and takes away."""
+    lines = [line for line in patch.splitlines() if line[:1] in (b"+", b"-")]
+    return sum(not line.startswith((b"+++ ", b"--- ")) for line in lines)
+
+
+def _experiment(
+    study: Study, contract: Contract, task: Task, keys: Mapping[str, Any], tree: Path
+) -> tuple[Experiment | None, str]:
+    """Return what a worktree trains with these keys, its backend named; or why it cannot."""
+    may_go_unenforced = contract.automation is not None and contract.automation.sandbox == "if available"
+    reads = [Path(path) for path in contract.hardware.reads] if contract.hardware else []
+    try:
+        asked = recipe.experiment_of(task, keys, tree=tree)
+        found = admission.ask(asked, tree=tree, reads=reads, may_go_unenforced=may_go_unenforced)
+    except RlxError as error:
+        return None, error.message
+    return found.experiment, found.problem
+
+
+def _file_hash(study: Study) -> str:
+    return files.sha256(study.task_path.read_bytes())
+
+
+def _hash(value: object) -> str:
+    return files.sha256(json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode())
+
+
+def ensure_worktree(study: Study, contract: Contract, identity: str) -> Path:
+    """Make a candidate's worktree from the pinned commit and the patch of what it builds on; keep one that is there."""
+    if contract.baseline is None:
+        raise Refused(f"{study.name} pins no baseline", hint=f"rlx study show {study.name}")
+    below = study.chain(identity)[-2].id if identity not in NULL else None
+    patch = study.patch(below) if below and below not in NULL else None
+    folder = study.worktree(identity)
+    worktree.add(study.root, folder, contract.baseline.commit, patch=patch)
+    return folder
+
+
+def check(study: Study, identity: str) -> Examined:
+    """Examine a candidate and write what came of it: validated with its plan, or one refusal with every reason."""
+    examined = examine(study, identity)
+    reasons = examined.reasons()
+    with study.ledger.held() as held:
+        state = replay(held.events)
+        standing = state.candidates.get(identity)
+        if reasons:
+            refuse(held, "check", identity, reasons)
+        if standing is not None and standing.state == "debug":
+            _move(held, identity, "debug", "draft", "mended")
+            state = replay(held.events)
+            standing = state.candidates[identity]
+        if standing is not None and standing.state in ("draft", "validated"):
+            _validate(held, examined, standing.state, standing.plan)
+    if identity not in NULL:
+        files.write_atomic(study.patch_path(identity), worktree.patch_text(examined.changes))
+    return examined
+
+
+def _validate(held: Held, examined: Examined, state: str, plan: str | None) -> None:
+    identity = examined.candidate.id
+    if state == "validated" and plan == examined.plan:
+        return
+    if state == "validated":
+        _move(held, identity, "validated", "draft", "edited after it was checked")
+    held.append(
+        "moved", candidate=identity, before="draft", after="validated", why="checked", plan=examined.plan,
+        content=examined.content,
+    )  # fmt: skip
+
+
+def _move(held: Held, identity: str, before: str, after: str, why: str) -> None:
+    held.append("moved", candidate=identity, before=before, after=after, why=why)
+
+
+def refuse(held: Held, action: str, identity: str, reasons: Sequence[Reason]) -> None:
+    """Write one refusal with every reason, and raise it."""
+    held.append(
+        "refused", action=action, candidate=identity,
+        reasons=[{"code": one.code, "says": one.says} for one in reasons],
+    )  # fmt: skip
+    raise refusal(f"{identity} is refused", reasons)
+
+
+def refusal(what: str, reasons: Sequence[Reason]) -> Refused:
+    """Return the error that tells every reason, with the first one's hint."""
+    lines = "\n".join(f"  {one.code}: {one.says}" for one in reasons)
+    hint = next((one.hint for one in reasons if one.hint), None)
+    return Refused(f"{what}:\n{lines}", hint=hint, reasons=[one.document() for one in reasons])
+
+
+def launch(study: Study, order: Order, *, is_dry: bool = False) -> Launched:
+    """Let a candidate's job through the gates and start it; one that is under way is returned, not started again."""
+    reconcile(study)
+    contract, task = study.contract(), study.task()
+    examined = examine(study, order.candidate)
+    facts = _facts(study, contract, task, examined)
+    with study.ledger.held() as held:
+        state = replay(held.events)
+        known = _known(state, order, examined)
+        if known:
+            return known
+        count = order.count or usual_count(state, contract, order)
+        seeds = next_seeds(state, order.candidate, _purpose(order.phase), count)
+        reserve = reserve_of(contract, order.phase, len(seeds))
+        plan = order.plan or _own_plan(order, examined)
+        request = Request(order.candidate, order.phase, seeds, reserve, plan, order.is_unattended)
+        reasons = gates.check(state, contract, request, facts)
+        if reasons:
+            if is_dry:
+                raise refusal(f"{order.candidate} would be refused", reasons)
+            refuse(held, "launch", order.candidate, reasons)
+        if is_dry:
+            return Launched(order, "", seeds, reserve, None)
+        job = _intend(study, held, Launched(order, order.job or _job_name(state), seeds, reserve, None), examined)
+    _start(study, job)
+    return job
+
+
+def _start(study: Study, job: Launched) -> None:
+    """Start the supervisor; one that does not start leaves an abandoned job."""
+    run = Run(study.root / "runs" / str(job.run))
+    try:
+        plain.start(run, job.seeds)
+    except RlxError as error:
+        _abandon(study, job.job, error.message)
+        raise
+
+
+def _abandon(study: Study, job: str, says: str) -> None:
+    nothing = Amount().document()
+    study.ledger.append("ended", key=job, job=job, outcome="abandoned", seeds={}, spent=nothing, says=says)
+
+
+def _intend(study: Study, held: Held, job: Launched, examined: Examined) -> Launched:
+    """Make the run and write the intent, which names it: a folder without an intent is nothing that can train."""
+    contract, task = study.contract(), study.task()
+    assert examined.experiment is not None  # else there were reasons
+    order = job.order
+    experiment = recipe.job_experiment(
+        examined.experiment, contract, name=f"{study.name}_{order.candidate}", phase=order.phase, seeds=job.seeds
+    )
+    run = plain.create(experiment, root=study.root, lineage=_lineage(study, contract, task, job, examined))
+    held.append(
+        "intent", key=job.job, job=job.job, candidate=order.candidate, phase=order.phase, seeds=list(job.seeds),
+        plan=examined.plan, run=run.name, config=run.metadata["config_hash"], reserve=job.reserve.document(),
+        process=process.current().document(),
+    )  # fmt: skip
+    return Launched(order, job.job, job.seeds, job.reserve, run.name)
+
+
+def _lineage(study: Study, contract: Contract, task: Task, job: Launched, examined: Examined) -> dict[str, Any]:
+    assert contract.hardware
+    assert contract.budget
+    assert contract.automation
+    assert contract.baseline
+    memory, disk = contract.hardware.memory_gb, int(contract.hardware.disk_gb * 2**30)
+    seconds = SMOKE_SECONDS if job.order.phase == "smoke" else contract.budget.per_seed_minutes * 60
+    return {
+        "task": study.task_name,
+        "study": study.name,
+        "candidate": job.order.candidate,
+        "phase": job.order.phase,
+        "job": job.job,
+        "worktree": study.worktree(job.order.candidate).relative_to(study.root).as_posix(),
+        "commit": contract.baseline.commit,
+        "diff_sha256": worktree.diff_sha256(examined.changes),
+        "limits": {
+            "seed_seconds": seconds,
+            "memory_bytes": int(memory * 2**30) if memory else None,
+            "file_bytes": disk,
+            "disk_bytes": disk,
+            "processes": 64 + 16 * contract.hardware.cores,
+        },
+        "network": contract.automation.network,
+        "sandbox": contract.automation.sandbox,
+        "reads": list(contract.hardware.reads),
+        "executor": task.adapter.launcher.executor,
+    }
+
+
+def _own_plan(order: Order, examined: Examined) -> str | None:
+    """The candidates that change nothing need no plan to be named: there is only one."""
+    return examined.plan if order.candidate in NULL else None
+
+
+def _purpose(phase: Phase) -> Purpose:
+    return "confirm" if phase == "confirmation" else "search"
+
+
+def _job_name(state: State) -> str:
+    return f"j{len(state.jobs) + 1:03d}"
+
+
+def usual_count(state: State, contract: Contract, order: Order) -> int:
+    """Return how many seeds a phase trains: of the pool what is missing, of the race its next look."""
+    assert contract.metric is not None
+    wanted = contract.metric.seeds
+    if order.phase == "smoke":
+        return 1
+    if order.phase == "trial":
+        return RACE_SEEDS
+    if order.phase == "promotion":
+        return HEAD_SEEDS
+    if order.phase == "baseline":
+        return max(1, wanted - sum(how == "completed" for how in _seed_states(state, order)))
+    return wanted
+
+
+def _seed_states(state: State, order: Order) -> list[str]:
+    return [how for job in state.jobs_of(order.candidate, order.phase) for how in job.seed_states.values()]
+
+
+def reserve_of(contract: Contract, phase: Phase, seeds: int) -> Amount:
+    """Return the most that a job can use: it is killed when it has used it. A smoke run costs time, but no seed."""
+    assert contract.budget is not None
+    if phase == "smoke":
+        return Amount(0, SMOKE_SECONDS)
+    return Amount(seeds, seeds * contract.budget.per_seed_minutes * 60)
+
+
+def _known(state: State, order: Order, examined: Examined) -> Launched | None:
+    """Return the job that this order is about, where it is under way."""
+    for job in state.open_jobs:
+        if (job.candidate, job.phase) == (order.candidate, order.phase) and job.plan == examined.plan:
+            return Launched(order, job.id, job.seeds, job.reserve, job.run, is_known=True)
+    return None
+
+
+def _facts(study: Study, contract: Contract, task: Task, examined: Examined) -> Facts:
+    """Look at everything outside the ledger that the gates judge."""
+    state = study.state()
+    disk = shutil.disk_usage(study.root).free / 2**30
+    busy = sum(1 for _ in state.open_jobs) * (contract.hardware.cores if contract.hardware else 1)
+    return Facts(
+        now=time.time(),
+        contract_sha256=contracts.sha256(study.contract_path),
+        contract_problems=tuple(str(one) for one in contracts.problems(contract, task, root=study.root)),
+        task_problems=tasks.problems(task, study.root),
+        plan=examined.plan,
+        content=examined.content,
+        candidate_problems=examined.problems,
+        breaches=examined.breaches,
+        approval_problems=approval_problems(study, state, contract),
+        sandbox_problems=_sandbox_problems(contract),
+        free_cores=available_cores() - busy,
+        free_gpus=float(len(visible_gpus())),
+        free_disk_gb=disk,
+    )
+
+
+def approval_problems(study: Study, state: State, contract: Contract) -> tuple[str, ...]:
+    """Return why the approval that the ledger has does not stand, verified anew."""
+    if state.approval is None:
+        return ()
+    minimum = contract.automation.approval if contract.automation else "asserted"
+    return tuple(
+        approval.problems(
+            state.approval.event, contracts.sha256(study.contract_path), now=time.time(), minimum=minimum,
+            root=study.root,
+        )
+    )  # fmt: skip
+
+
+def _sandbox_problems(contract: Contract) -> tuple[str, ...]:
+    if contract.automation is None or contract.automation.sandbox != "required":
+        return ()
+    found = sandbox.probe()
+    return () if found.is_enforced else ("the kernel enforces no sandbox here, and the contract requires one",)
+
+
+def reconcile(study: Study) -> list[str]:
+    """Close the jobs whose processes are gone without a word; return what was found, job by job."""
+    found = []
+    for job in study.state().open_jobs:
+        says = _close_lost(study, job)
+        found += [f"{job.id} ({job.candidate}, {job.phase}): {says}"] if says else []
+    return found
+
+
+def _close_lost(study: Study, job: Job) -> str:
+    """Close one job where neither its supervisor nor whoever was about to start it lives."""
+    intent = next(one for one in study.ledger.events() if one.kind == "intent" and one["job"] == job.id)
+    launcher = process.from_document(intent.get("process"))
+    path = study.root / "runs" / str(job.run)
+    run = Run(path) if path.is_dir() else None
+    if run is not None and (run.is_supervised or run.status == "running"):
+        return ""
+    if job.process is None and launcher is not None and process.is_alive(launcher):
+        return ""
+    if run is None or job.process is None:
+        _abandon(study, job.id, "whoever launched it died before it began")
+        return "abandoned before it began"
+    began = [seed for seed in run.seeds if seed.number in job.seeds and seed.events]
+    spent = Amount(len(began), job.reserve.seconds * len(began) / max(1, len(job.seeds)))
+    governed.close(study.ledger, job.id, run, governed.Ending(spent, is_lost=True))
+    return "its supervisor is gone"

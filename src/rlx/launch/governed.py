@@ -1,0 +1,213 @@
+"""A run that a study launched: its code, its limits and sandbox, the intent it must have, and how its end is written.
+
+What is not covered: the space that all runs take together, and what `sandbox` says is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlx import sandbox
+from rlx.errors import FileDamaged, Refused
+from rlx.runs import process, project
+from rlx.runs.run import Run, Seed
+from rlx.runs.status import COMPLETED
+from rlx.sandbox import Box, Enforced
+from rlx.study.budget import Amount
+from rlx.study.ledger import Ledger
+from rlx.study.standing import Outcome
+from rlx.study.state import replay
+
+SCRATCH = ".scratch"
+"""The folder in a run that its jobs have as home and for temporary files; it goes when they have ended."""
+SIZE_SECONDS = 1.0
+TIMEOUT, TOO_LARGE = "timeout", "too large"
+MOST_SAID = 2000
+KEPT = frozenset({"PATH", "LANG", "TERM", "TZ", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "RLX_ROOT", "MUJOCO_GL"})
+KEPT_FAMILIES = ("LC_", "CUDA_", "NVIDIA_", "ROCR_", "HIP_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "SDL_", "PYGAME_",
+                 "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYOPENGL_", "XLA_", "JAX_")  # fmt: skip
+"""The variables a governed worker keeps of ours: no secrets, nothing that changes where Python imports from."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one seed may use: wall-clock seconds, memory, one file, everything it writes, processes."""
+
+    seed_seconds: float
+    memory_bytes: int | None
+    file_bytes: int
+    disk_bytes: int
+    processes: int
+
+
+@dataclass(frozen=True)
+class Governed:
+    """What the door wrote into a run's identity."""
+
+    run: Path
+    root: Path
+    ledger: Ledger
+    job: str
+    candidate: str
+    worktree: Path
+    limits: Limits
+    network: bool
+    may_go_unenforced: bool
+    reads: tuple[Path, ...]
+    origin: Mapping[str, Any]
+    _looked: list[float] = field(default_factory=lambda: [0.0])
+
+    @classmethod
+    def of(cls, run: Run) -> Governed | None:
+        """Return how a run is governed; None for one that no study launched."""
+        lineage = run.metadata.get("lineage") or {}
+        if "job" not in lineage:
+            return None
+        root = project.root(run.path.parent.parent)
+        try:
+            folder = root / ".rlx" / "tasks" / lineage["task"] / "studies" / lineage["study"]
+            return cls(
+                run=run.path,
+                root=root,
+                ledger=Ledger(folder / "ledger.jsonl"),
+                job=str(lineage["job"]),
+                candidate=str(lineage["candidate"]),
+                worktree=root / lineage["worktree"],
+                limits=Limits(**lineage["limits"]),
+                network=bool(lineage["network"]),
+                may_go_unenforced=lineage["sandbox"] == "if available",
+                reads=tuple(Path(path) for path in lineage["reads"]),
+                origin={"commit": lineage["commit"], "diff_sha256": lineage["diff_sha256"]},
+            )
+        except (KeyError, TypeError) as error:
+            raise FileDamaged(f"{run.name}/metadata.json names a study, but not {error}") from None
+
+    def refuse_without_intent(self, run: Run, seeds: Iterable[int]) -> None:
+        """Raise unless the study's ledger has an open job for this run, these seeds and this config."""
+        job = replay(self.ledger.events()).jobs.get(self.job)
+        wanted = {"run": run.name, "config": run.metadata.get("config_hash")}
+        if job is None or not job.is_open or not set(seeds) <= set(job.seeds) or not self._is_meant(wanted):
+            raise Refused(
+                f"no open job of the study asked for seeds {', '.join(map(str, seeds))} of {run.name}",
+                hint="launch it through the study: rlx next",
+            )
+
+    def _is_meant(self, wanted: Mapping[str, Any]) -> bool:
+        """Say whether the intent names this run and its config."""
+        intents = [event for event in self.ledger.events() if event.kind == "intent" and event["job"] == self.job]
+        return len(intents) == 1 and all(intents[0].get(key) == value for key, value in wanted.items())
+
+    def box(self) -> Box:
+        """Return what a worker may reach: its code to read, its run to write, the system; nothing of the study."""
+        writes = [self.run, *([sandbox.SHARED_MEMORY] if sandbox.SHARED_MEMORY.is_dir() else [])]
+        return Box(
+            reads=(*sandbox.system_reads(), self.worktree, *self.reads),
+            writes=tuple(writes),
+            network=self.network,
+            memory_bytes=self.limits.memory_bytes,
+            file_bytes=self.limits.file_bytes,
+            processes=self.limits.processes,
+        )
+
+    def enter(self) -> Enforced:
+        """Put this process, a worker, into its box for good."""
+        return sandbox.enter(self.box(), may_go_unenforced=self.may_go_unenforced)
+
+    def environment(self, usual: Mapping[str, str]) -> dict[str, str]:
+        """Return a worker's variables: of the usual ones those that are known to be harmless, and a home of its own."""
+        scratch = self.run / SCRATCH
+        scratch.mkdir(exist_ok=True)
+        return {**harmless(usual), **sandbox.private(scratch), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def breach(self, seconds: float, *, is_too_large: bool) -> str:
+        """Return the limit that a worker has passed after so many seconds; empty where none."""
+        if seconds > self.limits.seed_seconds:
+            return f"{TIMEOUT}: it took longer than the contract's {self.limits.seed_seconds / 60:g} minutes a seed"
+        return f"{TOO_LARGE}: the run takes more than {self.limits.disk_bytes:,} bytes on disk" if is_too_large else ""
+
+    def is_too_large(self) -> bool:
+        """Say whether the run's folder has outgrown its limit; it is measured once a second."""
+        now = time.monotonic()
+        if now < self._looked[0] + SIZE_SECONDS:
+            return False
+        self._looked[0] = now
+        return size_of(self.run) > self.limits.disk_bytes
+
+    def reap(self, spare: Sequence[int]) -> None:
+        """Kill what an ended worker left behind, wherever it moved to."""
+        with contextlib.suppress(TimeoutError):  # it cannot be killed: it waits for a disk
+            sandbox.reap(os.getpid(), spare=tuple(spare))
+
+    def began(self, run: Run) -> None:
+        """Write that the job runs, unless it is written; the supervisor is its process, and adopts its orphans."""
+        sandbox.adopt()
+        with self.ledger.held() as held:
+            job = replay(held.events).jobs.get(self.job)
+            if job is not None and job.is_open and job.process is None:
+                held.append("started", job=self.job, run=run.name, process=process.current().document())
+
+    def ended(self, run: Run, ending: Ending) -> None:
+        """Write how the job ended, once."""
+        shutil.rmtree(run.path / SCRATCH, ignore_errors=True)
+        close(self.ledger, self.job, run, ending)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a supervisor knows when its workers are no more."""
+
+    spent: Amount
+    was_stopped: bool = False
+    is_lost: bool = False
+
+
+def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
+    """Write into a ledger how a job's run ended, unless that is there."""
+    with ledger.held() as held:
+        job = replay(held.events).jobs.get(identity)
+        if job is None or not job.is_open:
+            return
+        seeds = [seed for seed in run.seeds if seed.number in job.seeds]
+        outcome, says = outcome_of(seeds, ending)
+        states = {str(seed.number): seed.status.state for seed in seeds}
+        held.append(
+            "ended", job=identity, outcome=outcome, seeds=states, spent=ending.spent.document(), says=says[:MOST_SAID]
+        )
+
+
+def outcome_of(seeds: Sequence[Seed], ending: Ending) -> tuple[Outcome, str]:
+    """Return how a job ended: completed where any seed did, else by what ended its seeds."""
+    states, reasons = [seed.status.state for seed in seeds], [seed.status.reason for seed in seeds]
+    says = "; ".join(f"seed {seed.number} {seed.status.state}: {seed.status.reason}" for seed in seeds
+                     if seed.status.reason)  # fmt: skip
+    found: dict[Outcome, bool] = {
+        "cancelled": ending.was_stopped,
+        "completed": COMPLETED in states,
+        "lost": ending.is_lost,
+        "timeout": any(reason.startswith(TIMEOUT) for reason in reasons),
+        "killed": any(reason.startswith(TOO_LARGE) for reason in reasons),
+        "oom": any("out of memory" in reason for reason in reasons),
+    }
+    return next((outcome for outcome, is_so in found.items() if is_so), "failed"), says
+
+
+def harmless(usual: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that tell a candidate's code nothing, and change nothing about what it imports."""
+    return {name: value for name, value in usual.items() if name in KEPT or name.startswith(KEPT_FAMILIES)}
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes that a folder's files take on disk; files that vanish meanwhile do not count."""
+    total = 0
+    for here, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(here, name)).st_blocks * 512  # noqa: PTH118  thousands of them
+    return total

@@ -1,0 +1,201 @@
+"""What to do next in a study: one recommended action and the other legal ones, from its state alone; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rlx.study.candidate import BASELINE
+from rlx.study.lifecycle import CandidateState, Phase
+
+HEAD_SEEDS = 6
+"""How many fresh seeds the head is trained on after every move: what the next candidates race against."""
+FIRST_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job that has not ended; `is_alive` where a process still works on it."""
+
+    job: str
+    run: str
+    candidate: str
+    phase: Phase
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A candidate so far; `wants` is how many further seeds its race asks for."""
+
+    id: str
+    state: CandidateState
+    plan: str = ""
+    wants: int = 0
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a study stands: everything that what comes next depends on."""
+
+    study: str
+    missing: tuple[str, ...] = ()
+    is_rehearsed: bool = False
+    approval: str = ""
+    """Why nothing may be launched; empty where it is approved."""
+    waiting: tuple[Waiting, ...] = ()
+    pool: int = 0
+    pool_wanted: int = 10
+    standings: tuple[Standing, ...] = ()
+    head: str = BASELINE
+    head_fresh: int = 0
+    head_measured: int = 0
+    plans: Mapping[str, str] = field(default_factory=dict)
+    """The plan hash of the head, as it was checked."""
+    confirmed: frozenset[str] = frozenset()
+    """The sides whose confirmation seeds are trained."""
+    claims_left: int = 1
+    seeds_left: int = 0
+    claim_seeds: int = 20
+    candidates_left: int = 0
+    stopped: str = ""
+    violations: tuple[str, ...] = ()
+    parallel: int = 1
+
+    @property
+    def affords_trial(self) -> bool:
+        """Whether a trial, the head's new seeds after it and the claim can all be paid for."""
+        return self.candidates_left > 0 and self.seeds_left >= FIRST_SEEDS + HEAD_SEEDS + self.claim_seeds
+
+    @property
+    def may_claim(self) -> bool:
+        is_confirmed = any(one.id == self.head and one.state == "confirmed" for one in self.standings)
+        return self.head != BASELINE and self.claims_left > 0 and not is_confirmed
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: the verb, the command as it is typed, and why."""
+
+    action: str
+    command: str
+    why: str
+    candidate: str = ""
+    phase: Phase = "trial"
+    plan: str = ""
+    run: str = ""
+
+    def document(self) -> dict[str, str]:
+        return {"action": self.action, "command": self.command, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """What is recommended, and what else may be done."""
+
+    next: Step
+    also: tuple[Step, ...] = ()
+
+
+def agenda(at: Position) -> Agenda:
+    """Return what to do now."""
+    first, *others = [*_steps(at), _report(at)]
+    return Agenda(first, tuple(dict.fromkeys(others)))
+
+
+def _steps(at: Position) -> Iterator[Step]:
+    if at.violations:
+        yield Step("audit", f"rlx study audit {at.study}", f"the ledger is not sound: {at.violations[0]}")
+        return
+    if at.missing:
+        why = f"{len(at.missing)} of the contract's points are open: {'; '.join(at.missing)}"
+        yield Step("amend", f"rlx study show {at.study}", why)
+        return
+    if at.approval:
+        yield from _before_approval(at)
+        return
+    yield from (_wait(one) for one in at.waiting)
+    if at.stopped:
+        yield from _claim(at)
+        return
+    if len(at.waiting) < at.parallel:
+        yield from _work(at)
+
+
+def _before_approval(at: Position) -> Iterator[Step]:
+    if not at.is_rehearsed:
+        yield Step("rehearse", f"rlx study rehearse {at.study}", "the whole path was not walked under this contract")
+    yield Step("approve", f"rlx study approve {at.study}", f"{at.approval}; a person does this, an agent cannot")
+
+
+def _wait(one: Waiting) -> Step:
+    return Step("wait", f"rlx wait {one.run} --timeout 300", f"{one.candidate} trains ({one.phase})", run=one.run)
+
+
+def _work(at: Position) -> Iterator[Step]:
+    if at.pool < at.pool_wanted:
+        why = f"{at.pool} of the {at.pool_wanted} seeds that candidates are measured against are there"
+        yield Step("baseline", f"rlx study baseline {at.study}", why)
+        return
+    yield from _unfinished(at)
+    if at.head != BASELINE and at.head_fresh < HEAD_SEEDS and not _is_busy(at, at.head):
+        why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
+        yield _launch(at, at.head, "promotion", why)
+        return
+    if at.head != BASELINE and at.head_measured < HEAD_SEEDS and not _is_busy(at, at.head):
+        why = "the head's fresh seeds are trained and not measured"
+        yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
+        return
+    if at.affords_trial:
+        why = f"head {at.head}; {at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
+        yield Step("propose", "rlx propose --file candidate.json", why)
+    yield from _claim(at)
+
+
+def _unfinished(at: Position) -> Iterator[Step]:
+    for one in at.standings:
+        if _is_busy(at, one.id):
+            continue
+        if one.state == "completed":
+            yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
+        elif one.state == "inconclusive" and one.wants:
+            yield _trial(one, f"{one.id} leans the right way: {one.wants} further seeds")
+        elif one.state == "validated":
+            yield _trial(one, f"{one.id} was checked")
+        elif one.state == "draft":
+            yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited", one.id)
+        elif one.state == "debug":
+            why = f"{one.id} failed: mend its worktree, then check it"
+            yield Step("mend", f"rlx check candidate {one.id}", why, one.id)
+
+
+def _is_busy(at: Position, candidate: str) -> bool:
+    return any(one.candidate == candidate for one in at.waiting)
+
+
+def _trial(one: Standing, why: str) -> Step:
+    command = f"rlx launch {one.id} --phase trial --plan {one.plan}"
+    return Step("launch", command, why, one.id, "trial", one.plan)
+
+
+def _launch(at: Position, candidate: str, phase: Phase, why: str) -> Step:
+    plan = at.plans.get(candidate, "")
+    command = f"rlx launch {candidate} --phase {phase}" + (f" --plan {plan}" if plan else "")
+    return Step("launch", command, why, candidate, phase, plan)
+
+
+def _claim(at: Position) -> Iterator[Step]:
+    """Yield what makes the head a claim: both sides on fresh seeds, then the decision."""
+    if not at.may_claim or any(one.phase != "confirmation" for one in at.waiting):
+        return
+    sides = [BASELINE, at.head]
+    missing = [side for side in sides if side not in at.confirmed and not _is_busy(at, side)]
+    if missing and at.seeds_left >= at.claim_seeds // 2 * len(missing):
+        why = f"the head {at.head} against the original baseline, both on seeds nobody has seen"
+        yield _launch(at, missing[0], "confirmation", why)
+    elif not missing and not at.waiting:
+        yield Step("decide", f"rlx decide {at.head}", "both sides of the claim are trained", at.head)
+
+
+def _report(at: Position) -> Step:
+    why = at.stopped or "what was tried, what it cost, what is shown"
+    return Step("report", f"rlx study report {at.study}", why)

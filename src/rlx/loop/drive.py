@@ -1,0 +1,95 @@
+"""The loop of a study: do what is next until a person, an agent or nothing is needed; an agent is restarted on `next`.
+
+An agent that is started again and again without a new row in the ledger is backed off from, then escalated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlx.errors import Refused
+from rlx.launch import door
+from rlx.launch import launch as plain
+from rlx.launch.agent import run_agent
+from rlx.launch.door import Order
+from rlx.loop import judgement, pool, proceed, queue
+from rlx.loop.agenda import Step
+from rlx.loop.scores import Say
+from rlx.runs.run import Run
+from rlx.study.study import Study
+
+RESTARTS = 3
+"""So many starts of an agent without a new row call for a person."""
+BACKOFF_SECONDS = 5.0
+AGENT_SECONDS = 3600.0
+FOR_A_PERSON = ("amend", "approve", "rehearse", "audit")
+
+
+@dataclass
+class Drive:
+    """A loop over one study; `follow` stays with a run until it ends."""
+
+    study: Study
+    say: Say
+    agent: Sequence[str] = ()
+    follow: Callable[[Run], object] = plain.wait
+    backoff_seconds: float = BACKOFF_SECONDS
+    done: list[str] = field(default_factory=list)
+    idle: int = 0
+
+    def go(self) -> dict[str, Any]:
+        """Do what is next until there is nothing more to do here; return why it ended."""
+        while True:
+            queue.work(self.study, say=self.say, follow=self.follow)
+            step = proceed.next_step(self.study)
+            why = self._reason_to_end(step)
+            if why:
+                return {"study": self.study.name, "ended": why, "did": self.done, "command": step.command}
+            self.say(f"{step.command}  ({step.why})")
+            self.done.append(step.command)
+            if step.action in ("propose", "mend"):
+                self._ask_agent()
+            else:
+                self._act(step)
+
+    def _reason_to_end(self, step: Step) -> str:
+        if step.action in FOR_A_PERSON:
+            return f"a person is needed: {step.why}"
+        if step.action == "report":
+            return step.why
+        if step.action in ("propose", "mend") and not self.agent:
+            return f"somebody must {step.action}: {step.why}"
+        return ""
+
+    def _act(self, step: Step) -> None:
+        act: dict[str, Callable[[Step], object]] = {
+            "wait": lambda one: self.follow(Run(self.study.root / "runs" / one.run)),
+            "baseline": lambda _: pool.fill(self.study, say=self.say, follow=self.follow),
+            "check": lambda one: door.check(self.study, one.candidate),
+            "launch": self._launch,
+            "verdict": lambda one: judgement.verdict(self.study, one.candidate, say=self.say),
+            "decide": lambda one: judgement.decide(self.study, one.candidate, say=self.say),
+        }
+        act[step.action](step)
+
+    def _launch(self, step: Step) -> None:
+        order = Order(step.candidate, step.phase, plan=step.plan or None, is_unattended=bool(self.agent))
+        door.launch(self.study, order)
+
+    def _ask_agent(self) -> None:
+        """Start the agent once; where it writes no row, wait longer each time, and give up after a few."""
+        before = self.study.state().rows
+        run_agent(self.agent, root=self.study.root, seconds=AGENT_SECONDS)
+        if self.study.state().rows > before:
+            self.idle = 0
+            return
+        self.idle += 1
+        self.say(f"the agent ended without a row in the ledger ({self.idle} of {RESTARTS})")
+        if self.idle >= RESTARTS:
+            why = f"the agent was started {RESTARTS} times without a row in the ledger"
+            self.study.ledger.append("escalated", why=why)
+            raise Refused(why, hint="rlx study log; then approve again: rlx study approve")
+        time.sleep(self.backoff_seconds * 2 ** (self.idle - 1))

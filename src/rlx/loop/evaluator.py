@@ -1,0 +1,214 @@
+"""Who scores a study's policies: the pinned copy of the baseline's tree, at the level the contract asks for."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rlx import files, sandbox
+from rlx.config.load import document as plain_config
+from rlx.errors import EvidenceInvalid, NotFound, Refused
+from rlx.evaluate import staged
+from rlx.evaluate.pin import Pin, pin
+from rlx.evaluate.pinned import Command, Pinned, pinned
+from rlx.evaluate.seal import Limits, Seal, Sealed, Subject, sealed
+from rlx.evaluate.tally import tally
+from rlx.launch import worktree
+from rlx.runs.run import Run
+from rlx.study import recipe
+from rlx.study.contract import Contract
+from rlx.study.standing import Draw
+from rlx.study.study import Study
+from rlx.study.task import Task
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the evaluator found of one seed, kept in a file; a policy that failed has no score."""
+
+    seed: int
+    file: Path
+    document: Mapping[str, Any]
+
+
+class Evaluator:
+    """The evaluator of one study; nothing that a candidate wrote is run or believed but its final checkpoint."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.contract: Contract = study.contract()
+        self.task: Task = study.task()
+
+    @cached_property
+    def pin(self) -> Pin:
+        """The pinned tree; it is made from the pinned commit when it is first needed, and is what was approved."""
+        approved = self._approved()
+        try:
+            return Pin.open(self.study.evaluator, sha256=approved)
+        except NotFound:
+            return self._pinned(approved)
+
+    def fresh(self) -> Pin:
+        """Pin the baseline's tree anew, whatever is there: what an approval is for."""
+        for path in (self.study.evaluator, self.study.evaluator.with_name("evaluator.json")):
+            _remove(path)
+        return self._made(self.study.evaluator)
+
+    def _approved(self) -> str | None:
+        approval = self.study.state().approval
+        return str(approval.event["evaluator"]) if approval and approval.event.get("evaluator") else None
+
+    def _pinned(self, approved: str | None) -> Pin:
+        made = self._made(self.study.evaluator)
+        if approved is not None and made.sha256 != approved:
+            raise EvidenceInvalid("the pinned commit gives another evaluator than was approved", hint="rlx study audit")
+        return made
+
+    def _made(self, to: Path) -> Pin:
+        if self.contract.baseline is None:
+            raise Refused(f"{self.study.name} pins no baseline", hint=f"rlx study show {self.study.name}")
+        with tempfile.TemporaryDirectory(prefix="rlx-pin-", dir=self.study.folder) as folder:
+            tree = Path(folder) / "tree"
+            worktree.tree_of(self.study.root, self.contract.baseline.commit, tree)
+            return pin(tree, to)
+
+    def verify(self) -> None:
+        """Raise where the pinned copy is not the pinned commit's tree."""
+        self.pin.verify()
+        again = self.study.folder / ".verify"
+        try:
+            if self._made(again).sha256 != self.pin.sha256:
+                raise EvidenceInvalid("the evaluator's copy is not the pinned commit's tree", hint="rlx study audit")
+        finally:
+            for path in (again, again.with_name(f"{again.name}.json")):
+                _remove(path)
+
+    def measure(self, candidate: str, run: str, expected: Mapping[int, str], draw: Draw, out: Path) -> Iterator[Result]:
+        """Measure the final checkpoints of a run's seeds, whose hashes the ledger has, on drawn episodes."""
+        assert self.contract.evaluation is not None
+        measure = {"sealed": self._sealed, "pinned": self._pinned_command, "reported": self._reported}
+        yield from measure[self.contract.evaluation.level](candidate, run, expected, draw, out)
+
+    def _sealed(self, candidate: str, run: str, expected: Mapping[int, str], draw: Draw, out: Path) -> Iterator[Result]:
+        """Measure in an environment of rlx's own making; a foreign policy is served by a process of its own."""
+        adapter = self.task.adapter
+        experiment = recipe.experiment_of(self.task, {}, tree=self.pin.folder)
+        seal = Seal(
+            experiment=plain_config(experiment), pin=self.pin, purpose=draw.purpose,  # type: ignore[arg-type]
+            first=draw.first, episodes=draw.episodes, python_path=adapter.python_path, policy=adapter.policy,
+            policy_root=self.study.worktree(candidate) if adapter.policy else None,
+            reads=self._reads, limits=self._limits, may_go_unenforced=self._may_go_unenforced,
+        )  # fmt: skip
+        subjects = self._subjects(candidate, run, expected, out)
+        yield from self._results(subjects, sealed(seal, list(subjects.values())))
+
+    def _pinned_command(
+        self, candidate: str, run: str, expected: Mapping[int, str], draw: Draw, out: Path
+    ) -> Iterator[Result]:
+        """Measure with the repository's own command, from the pinned copy."""
+        adapter, metric = self.task.adapter, self.contract.metric
+        assert adapter.result is not None
+        assert metric is not None
+        command = Command(
+            argv=(*adapter.prefix, *adapter.eval), metric=metric.name, names=adapter.result.names,
+            python_path=adapter.python_path, policy_files=adapter.policy_files,
+        )  # fmt: skip
+        asked = Pinned(
+            command=command, pin=self.pin, purpose=draw.purpose, first=draw.first,  # type: ignore[arg-type]
+            episodes=draw.episodes, worktree=self.study.worktree(candidate) if adapter.policy_files else None,
+            reads=self._reads, limits=self._limits, may_go_unenforced=self._may_go_unenforced,
+        )  # fmt: skip
+        subjects = self._subjects(candidate, run, expected, out)
+        yield from self._results(subjects, pinned(asked, list(subjects.values())))
+
+    @property
+    def _reads(self) -> tuple[Path, ...]:
+        return tuple(Path(path) for path in self.contract.hardware.reads) if self.contract.hardware else ()
+
+    @property
+    def _limits(self) -> Limits:
+        assert self.contract.evaluation is not None
+        return Limits(seconds=self.contract.evaluation.minutes * 60)
+
+    def _subjects(self, candidate: str, run: str, expected: Mapping[int, str], out: Path) -> dict[int, Subject]:
+        view = Run(self.study.root / "runs" / run)
+        return {
+            seed: Subject(final_checkpoint(view, seed), sha256, out / f"{candidate}_{seed}.json")
+            for seed, sha256 in expected.items()
+        }
+
+    def _results(self, subjects: Mapping[int, Subject], found: Sequence[Sealed]) -> Iterator[Result]:
+        """Yield what was measured; a failure that is the candidate's own is a result, any other ends it."""
+        for seed, one in zip(subjects, found, strict=True):
+            if one.document is not None:
+                yield Result(seed, subjects[seed].out, one.document)
+            elif one.failure is not None and one.failure.is_policys:
+                yield self._failed(seed, subjects[seed].out, one.failure.code, one.failure.says)
+            else:
+                one.required()
+
+    def _failed(self, seed: int, file: Path, code: str, says: str) -> Result:
+        """Keep why a policy has no score."""
+        assert self.contract.evaluation is not None
+        document: dict[str, Any] = {
+            "schema": 1, "level": self.contract.evaluation.level, "failure": {"code": code, "says": says},
+            "figures": {}, "episodes": [],
+            "enforced": sandbox.probe(may_go_unenforced=self._may_go_unenforced).document(),
+        }  # fmt: skip
+        file.parent.mkdir(parents=True, exist_ok=True)
+        files.write_json(file, document)
+        return Result(seed, file, document)
+
+    @property
+    def _may_go_unenforced(self) -> bool:
+        return self.contract.automation is not None and self.contract.automation.sandbox == "if available"
+
+    def _reported(
+        self, candidate: str, run: str, expected: Mapping[int, str], draw: Draw, out: Path
+    ) -> Iterator[Result]:
+        """Take the last value that training logged: the candidate's own word, which never moves an incumbent."""
+        assert self.contract.metric is not None
+        view, name = Run(self.study.root / "runs" / run), self.contract.metric.name
+        for seed in expected:
+            value = view.seed(seed).last(name)
+            if value is None:
+                raise EvidenceInvalid(f"{run}: seed {seed} logged no `{name}`", hint=f"rlx explain-metrics {run}")
+            file = out / f"{candidate}_{seed}.json"
+            document = {"schema": 1, "level": "reported", "figures": {name: value}, "episodes": [], "enforced": {}}
+            file.parent.mkdir(parents=True, exist_ok=True)
+            files.write_json(file, document)
+            yield Result(seed, file, document)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, also one of read-only files."""
+    if path.is_dir():
+        for here in (path, *path.rglob("*/")):
+            here.chmod(0o700)
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def final_checkpoint(run: Run, seed: int) -> Path:
+    """Return where the final policy of a seed is: rlx's own bundle, or the file that a command left."""
+    return run.seed(seed).checkpoints / "latest"
+
+
+def weights_of(run: Run, seed: int) -> str | None:
+    """Return the hash of a seed's final policy; None where there is none."""
+    try:
+        return staged.sha256(final_checkpoint(run, seed))
+    except NotFound:
+        return None
+
+
+def figures_again(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Work out an evaluation's figures from its raw episodes; only a sealed one has them, others have their word."""
+    is_raw = document["level"] == "sealed" and document.get("episodes")
+    return dict(tally(document["episodes"])) if is_raw else dict(document["figures"])

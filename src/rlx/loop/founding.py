@@ -1,0 +1,355 @@
+"""How a study comes into being: a task is written, a contract pre-filled, amended, and approved by a person."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from rlx import files
+from rlx.config import yaml_lines
+from rlx.config.load import group_hash, read
+from rlx.config.yaml_lines import Document
+from rlx.errors import Refused, UsageError
+from rlx.launch import worktree
+from rlx.launch.resources import available_cores, visible_gpus
+from rlx.loop import proceed
+from rlx.loop.evaluator import Evaluator
+from rlx.runs.run import Run, names
+from rlx.runs.summary import costs
+from rlx.study import approval, derive
+from rlx.study import contract as contracts
+from rlx.study import document as documents
+from rlx.study import task as tasks
+from rlx.study.afford import Cost, affords
+from rlx.study.approval import Statement
+from rlx.study.changes import laid
+from rlx.study.contract import POINTS, Contract, Guardrail
+from rlx.study.hook_view import FILE as HOOK_FILE
+from rlx.study.hook_view import hook_view
+from rlx.study.prefill import Known, Question, prefill
+from rlx.study.screen import Row, screen
+from rlx.study.study import Study, studies, task_folder, task_names, use, valid_name
+from rlx.study.task import Surface, Task
+
+
+def new_task(root: Path, name: str, *, config: Path | None = None, commands: derive.Commands | None = None) -> Task:
+    """Write a task, derived from an rlx config or drafted from commands; one that is there is not overwritten."""
+    valid_name(name, kind="task")
+    path = task_folder(root, name) / "task.yaml"
+    if path.exists():
+        raise Refused(f"task `{name}` is there already", hint=f"edit {path.relative_to(root)}, or take another name")
+    if config is not None:
+        task = derive.task_of(config, root=root, name=name)
+    else:
+        assert commands is not None
+        task = derive.task_from_commands(commands, root=root, name=name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write_atomic(path, tasks.dump(task).encode())
+    return task
+
+
+def find_task(root: Path, name: str | None) -> Task:
+    """Return the task that is named, else the only one."""
+    known = task_names(root)
+    if name is None and len(known) == 1:
+        name = known[0]
+    if name is None:
+        hint = f"name one: {', '.join(known)}" if known else "rlx task new NAME --config FILE"
+        raise UsageError("which task?" if known else "there is no task here", hint=hint)
+    path = task_folder(root, name) / "task.yaml"
+    if not path.is_file():
+        raise UsageError(f"no task `{name}`", hint=f"there are {', '.join(known)}" if known else "rlx task new NAME")
+    return tasks.read(path)
+
+
+def describe(root: Path, name: str | None) -> dict[str, Any]:
+    """Return a task for people: what it is, and what of it is missing or stale."""
+    task = find_task(root, name)
+    adapter = task.adapter
+    told = {
+        "config": adapter.config,
+        "train": " ".join((*adapter.prefix, *adapter.train)),
+        "eval": " ".join((*adapter.prefix, *adapter.eval)) if adapter.eval else "",
+        "metrics": f"{adapter.metrics.reader} {adapter.metrics.path}" if adapter.metrics else "",
+        "checkpoint": adapter.checkpoint,
+        "launcher": adapter.launcher.executor,
+    }
+    problems = tasks.problems(task, root)
+    return {
+        "task": task.name,
+        "kind": adapter.kind,
+        "mission": task.card.mission,
+        "adapter": {key: value for key, value in told.items() if value},
+        "surfaces": {name: [*place.paths, *place.keys] for name, place in task.surfaces.items()},
+        "facts": len(task.facts),
+        "problems": list(problems),
+        "file": (task_folder(root, task.name) / "task.yaml").relative_to(root).as_posix(),
+        "command": f"rlx study new NAME --task {task.name}",
+    }
+
+
+def pinned_commit(root: Path, *, is_snapshot: bool) -> str:
+    """Return the commit to pin: the one the project stands at, or with a snapshot one of the files as they lie."""
+    dirty = worktree.dirty(root)
+    if dirty and not is_snapshot:
+        more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
+        raise Refused(f"{dirty[0]}{more} differ from the last commit", hint="commit them, or pin them with --snapshot")
+    return worktree.snapshot(root) if dirty else worktree.head(root)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person said when a study was begun; the rest is inferred, or asked for."""
+
+    metric: str | None = None
+    guards: tuple[str, ...] = ()
+    surfaces: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    seeds: int | None = None
+    hours: float | None = None
+    until: str | None = None
+    is_unattended: bool = False
+    settings: tuple[str, ...] = ()
+
+
+Ask = Callable[[str], str]
+
+
+def new_study(
+    root: Path,
+    name: str,
+    wishes: Wishes,
+    *,
+    task: str | None = None,
+    config: Path | None = None,
+    is_snapshot: bool = False,
+    ask: Ask | None = None,
+) -> dict[str, Any]:
+    """Write a study's contract: inferred, as wished, answered; every point that is complete counts as confirmed."""
+    valid_name(name, kind="study")
+    if config is not None:
+        task = task or config.stem.replace(".", "_").lower()
+        if task not in task_names(root):
+            new_task(root, task, config=config)
+    described = find_task(root, task)
+    commit = pinned_commit(root, is_snapshot=is_snapshot)
+    known = _known(wishes, root=root, commit=commit, seed_seconds=_seed_seconds(root, described))
+    made = prefill(described, known, study=name, root=root)
+    answers = _answers(made.questions, ask)
+    settings = {key: value for text in (*wishes.settings, *answers) for key, value in [setting(text)]}
+    contract = _with(made.contract, settings)
+    study = Study(root, described.name, name)
+    found(study, _confirmed(contract, described, root))
+    return overview(study)
+
+
+def _known(wishes: Wishes, *, root: Path, commit: str, seed_seconds: float | None) -> Known:
+    metric, _, direction = (wishes.metric or "").partition(":")
+    words = {"max": "maximize", "min": "minimize", "": None}
+    if direction not in words:
+        raise UsageError(f"--metric {wishes.metric}: `{direction}` is no direction", hint="NAME:max or NAME:min")
+    for surface in wishes.surfaces:
+        if surface not in get_args(Surface):
+            raise UsageError(f"`{surface}` is no surface", hint=f"there are {', '.join(get_args(Surface))}")
+    return Known(
+        commit=commit, cores=available_cores(), gpus=float(len(visible_gpus())), seed_seconds=seed_seconds,
+        metric=metric or None, direction=words[direction], guardrails=tuple(map(_guardrail, wishes.guards)),
+        surfaces=wishes.surfaces, paths=wishes.paths, keys=wishes.keys,  # type: ignore[arg-type]
+        hours=wishes.hours, seeds=wishes.seeds, until=wishes.until, unattended=wishes.is_unattended,
+        has_signers=approval.has_signers(root),
+    )  # fmt: skip
+
+
+def _guardrail(text: str) -> Guardrail:
+    expression, sign, margin = text.rpartition(":")
+    if not sign:
+        return Guardrail(expression=text)
+    try:
+        return Guardrail(expression=expression, margin=float(margin))
+    except ValueError:
+        raise UsageError(f"--guard {text}: `{margin}` is no margin", hint="--guard success_rate:0.02") from None
+
+
+def _seed_seconds(root: Path, task: Task) -> float | None:
+    """Return what a seed of this task took in the project's newest run of the same config; None where none ran."""
+    config = task.adapter.config
+    if config is None:
+        return None
+    wanted = group_hash(read(root / config))
+    for name in reversed(names(root)):
+        run = Run(root / "runs" / name)
+        if run.metadata.get("group_hash") == wanted:
+            known = [cost.seconds for cost in costs(run).values() if cost.seconds]
+            if known:
+                return max(known)
+    return None
+
+
+def _answers(questions: Sequence[Question], ask: Ask | None) -> list[str]:
+    """Ask what cannot be inferred; nothing where nobody is there to answer."""
+    if ask is None:
+        return []
+    answers = []
+    for question in questions:
+        choices = f" ({', '.join(question.choices)})" if question.choices else ""
+        answer = ask(f"{question.text}{choices}")
+        answers += [f"{question.key}={answer}"] if answer and question.point != "task" else []
+    return answers
+
+
+def _with(contract: Contract, settings: Mapping[str, Any]) -> Contract:
+    data = contract.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return documents.build(Document("contract", laid(data, settings)), Contract)
+
+
+def _confirmed(contract: Contract, task: Task, root: Path) -> Contract:
+    """Confirm every point that is complete: approving the contract is what says that somebody has looked at them."""
+    whole = contract.model_copy(update={"confirmed": tuple(POINTS)})
+    open_points = {one.point for one in contracts.problems(whole, task, root=root)}
+    return contract.model_copy(update={"confirmed": tuple(point for point in POINTS if point not in open_points)})
+
+
+def found(study: Study, contract: Contract) -> None:
+    """Write a new study's contract and the first row of its ledger, and make it the one in use."""
+    if study.folder.exists():
+        raise Refused(f"study `{study.name}` is there already", hint=f"rlx study show {study.name}")
+    if any(one.name == study.name for one in studies(study.root)):
+        raise Refused(f"another task has a study `{study.name}`", hint="take another name")
+    study.folder.mkdir(parents=True)
+    (study.folder / "candidates").mkdir()
+    _ignore(study.root)
+    files.write_atomic(study.contract_path, contracts.dump(contract).encode())
+    study.ledger.append("created", key="created", contract=contracts.sha256(study.contract_path))
+    use(study)
+
+
+def _ignore(root: Path) -> None:
+    """Keep what rlx writes out of the project's own git."""
+    path = root / ".rlx" / ".gitignore"
+    if not path.exists():
+        files.write_atomic(path, b"*\n")
+
+
+def amend(study: Study, changes: Sequence[str]) -> dict[str, Any]:
+    """Change keys of the contract (`budget.seeds=80`), whole or not at all; an approval is void from then on."""
+    document = documents.load(study.contract_path, sort=contracts.SORT)
+    wanted = {key: value for text in changes for key, value in [setting(text)]}
+    contract = documents.build(Document(document.source, laid(document.data, wanted), document.places), Contract)
+    if contract.study != study.name or contract.task != study.task_name:
+        raise Refused("a study keeps its name and its task", hint="rlx study new NAME")
+    files.write_atomic(study.contract_path, contracts.dump(contract).encode())
+    return noticed(study)
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Read `key=value`; the value is YAML."""
+    key, sign, value = text.partition("=")
+    if not sign or not all(key.strip().split(".")):
+        raise UsageError(f"`{text}` is not KEY=VALUE", hint="for example -s budget.seeds=80")
+    return key.strip(), yaml_lines.value(value, source=f"-s {key}")
+
+
+def noticed(study: Study) -> dict[str, Any]:
+    """Write into the ledger that the contract is another now, whoever edited it; return how it stands."""
+    now = contracts.sha256(study.contract_path)
+    if study.state().contract != now:
+        study.ledger.append("amended", contract=now)
+    _tell_hooks(study)
+    return overview(study)
+
+
+def _tell_hooks(study: Study) -> None:
+    """Write what the hosts' hooks read."""
+    files.write_json(study.folder / HOOK_FILE, hook_view(study.task(), study.contract(), study.state()))
+
+
+def overview(study: Study) -> dict[str, Any]:
+    """Return the contract's eight points as they stand, what the budget affords, and what is missing."""
+    contract, task, state = study.contract(), study.task(), study.state()
+    found = contracts.problems(contract, task, root=study.root)
+    return {
+        "study": study.name,
+        "task": study.task_name,
+        "status": proceed.status_of(study, state, contract),
+        "missing": [str(one) for one in found],
+        "notes": [str(one) for one in contracts.notes(contract, task)],
+        "points": [row.document() for row in _screen(study, contract, task, found)],
+        "affords": list(_affords(study, contract)),
+        "sha256": contracts.sha256(study.contract_path),
+        "file": study.contract_path.relative_to(study.root).as_posix(),
+        "command": proceed.next_step(study).command,
+    }
+
+
+def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[contracts.Problem]) -> tuple[Row, ...]:
+    level = contract.automation.approval if contract.automation else "asserted"
+    return screen(
+        contract, task, problems=problems, notes=contracts.notes(contract, task), affords=_affords(study, contract),
+        forgeable=approval.forgeable(level),
+    )  # fmt: skip
+
+
+def _affords(study: Study, contract: Contract) -> tuple[str, ...]:
+    """Say what the budget pays for, with what a seed of the baseline has cost where that is known."""
+    if contract.budget is None or contract.metric is None:
+        return ()
+    measured = [job.spent for job in study.state().jobs_of("baseline", "baseline") if job.spent and job.spent.seeds]
+    seconds = sum(one.seconds for one in measured) / sum(one.seeds for one in measured) if measured else None
+    cost = Cost.of(contract.budget, seconds)
+    told = affords(contract.budget, contract.metric, cost=cost, baseline_sd=_baseline_sd(study))
+    return told.lines(contract.metric.name)
+
+
+def _baseline_sd(study: Study) -> float | None:
+    """Return the spread of the pool, where it is measured."""
+    values = [score for score in study.state().scores("baseline", "baseline").values() if score == score]
+    if len(values) < 2:
+        return None
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def approve(study: Study, *, by: str, key: Path | None = None, document: Path | None = None) -> dict[str, Any]:
+    """Approve the contract as it is, byte for byte, at the level that is asked for; refused below its minimum."""
+    noticed(study)
+    contract, task = study.contract(), study.task()
+    found = contracts.problems(contract, task, root=study.root)
+    if found:
+        raise Refused(
+            f"{len(found)} points are open:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show"
+        )
+    sha256, evaluator = contracts.sha256(study.contract_path), Evaluator(study)
+    statement = Statement.of(contract, sha256, now=time.time(), evaluator=evaluator.fresh().sha256)
+    fields = _approval_fields(study, statement, by=by, key=key, document=document)
+    assert contract.automation is not None
+    problems = approval.problems(fields, sha256, now=time.time(), minimum=contract.automation.approval, root=study.root)
+    if problems:
+        reasons = [{"code": "APPROVAL", "says": one} for one in problems]
+        study.ledger.append("refused", action="approve", reasons=reasons)
+        raise Refused("; ".join(problems), hint=f"this contract asks for `{contract.automation.approval}`")
+    study.ledger.append("approved", key=fields["nonce"], **fields)
+    _tell_hooks(study)
+    human = bool(fields["human"])
+    return {
+        **overview(study),
+        "level": fields["level"],
+        "by": fields["by"],
+        "human": human,
+        "expires": fields["expires"],
+        "forgeable": list(approval.forgeable(fields["level"], human=human)),
+    }
+
+
+def _approval_fields(
+    study: Study, statement: Statement, *, by: str, key: Path | None, document: Path | None
+) -> dict[str, Any]:
+    if key is not None:
+        return approval.signed(statement, key=key, root=study.root)
+    if document is not None:
+        return approval.by_other_user(document)
+    return approval.asserted(statement, by=by)

@@ -1,0 +1,275 @@
+"""The verdict on a candidate, and the decision that the contract's rule makes of it: never the caller's.
+
+A candidate races the head on the search's episodes. The head is claimed against the original baseline, both on fresh
+training seeds and on episodes drawn after both sides' weights were in the ledger; only that moves the incumbent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlx import files
+from rlx.compare.guardrails import Better, Guard, Guardrail
+from rlx.compare.race import Complexity, Confirmation, Race, confirm, race
+from rlx.config.expression import Expression
+from rlx.errors import Refused
+from rlx.launch import door
+from rlx.loop import proceed, scores
+from rlx.loop.objections import objections
+from rlx.loop.scores import Measured, Say
+from rlx.study.candidate import BASELINE
+from rlx.study.contract import Contract
+from rlx.study.ledger import Event
+from rlx.study.lifecycle import CandidateState, Phase
+from rlx.study.state import State, replay
+from rlx.study.study import NULL, Study
+
+DEBUG_LIMIT = 3
+"""So many candidates in a row that did not run call for a person."""
+NARROW_LIMIT = 5
+"""So many rejected in a row say that the scope is searched in the wrong place."""
+VERDICTS = {
+    "advance": "better", "drop": "not better", "more": "undecided", "invalid": "invalid",
+    "confirmed": "better", "not shown": "inconclusive", "harmful": "worse", "provisional": "provisional",
+}  # fmt: skip
+DECISIONS: dict[str, CandidateState] = {
+    "advance": "advanced", "drop": "rejected", "more": "inconclusive",
+    "confirmed": "confirmed", "not shown": "inconclusive", "harmful": "rejected", "provisional": "inconclusive",
+}  # fmt: skip
+
+
+Sides = tuple[Sequence[Measured], Sequence[Measured]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate's evidence and what the rule says of it."""
+
+    candidate: str
+    against: str
+    result: Race | Confirmation
+    sides: Sides
+    complexity: Complexity
+    objections: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        if self.objections:
+            return "invalid"
+        return self.result.step if isinstance(self.result, Race) else self.result.answer
+
+    @property
+    def level(self) -> str:
+        """The weakest level among the scores."""
+        levels = {one.level for side in self.sides for one in side if one.level}
+        return next((level for level in ("reported", "pinned", "sealed") if level in levels), "none")
+
+
+def verdict(study: Study, identity: str, *, say: Say) -> dict[str, Any]:
+    """Measure what is not measured, and return where a candidate stands."""
+    return _document(study, _judged(study, identity, say=say))
+
+
+def decide(study: Study, identity: str, *, say: Say) -> dict[str, Any]:
+    """Let the rule decide about a candidate, and write it into the ledger; asking again changes nothing."""
+    judged = _judged(study, identity, say=say)
+    recorded, decision, about_study = _record(study, judged)
+    return {
+        **_document(study, judged),
+        "decision": decision,
+        "study_decision": about_study,
+        "recorded": recorded,
+        "command": proceed.next_step(study).command,
+    }
+
+
+def _judged(study: Study, identity: str, *, say: Say) -> Judged:
+    door.reconcile(study)
+    state = study.state()
+    standing = state.candidates.get(identity)
+    if standing is None:
+        study.candidate(identity)  # says which there are
+        raise Refused(f"{identity} is measured, not judged", hint="rlx next")
+    if standing.state == "advanced" and _is_claim_ready(state, identity):
+        return _claimed(study, identity, say=say)
+    if state.head == identity:
+        scores.measure(study, [identity], "promotion", say=say)
+    if not scores.ended(state, identity, "trial"):
+        raise Refused(f"{identity} has trained nothing yet ({standing.state})", hint="rlx next")
+    return _raced(study, identity, say=say)
+
+
+def _is_claim_ready(state: State, identity: str) -> bool:
+    return all(scores.ended(state, side, "confirmation") for side in (BASELINE, identity))
+
+
+def _raced(study: Study, identity: str, *, say: Say) -> Judged:
+    head = head_for(study.state(), identity)
+    phase = _head_phase(head)
+    scores.measure(study, [head], phase, say=say)
+    state = scores.measure(study, [identity], "trial", say=say)
+    sides = scores.measured(state, head, phase), scores.measured(state, identity, "trial")
+    complexity = _complexity(study, head), _complexity(study, identity)
+    result = _race(study.contract(), sides, complexity)
+    found = objections(study, {head: phase, identity: "trial"})
+    return Judged(identity, head, result, sides, complexity[1], tuple(found))
+
+
+def _head_phase(head: str) -> Phase:
+    """Return the seeds that stand for a head: the pool, or those trained after it had moved."""
+    return "baseline" if head == BASELINE else "promotion"
+
+
+def _race(contract: Contract, sides: Sides, complexity: tuple[Complexity, Complexity]) -> Race:
+    metric = contract.metric
+    assert metric is not None
+    return race(
+        *([one.score for one in side] for side in sides),
+        better=_better(contract), min_effect=metric.min_effect, complexity=complexity,
+    )  # fmt: skip
+
+
+def _better(contract: Contract) -> Better:
+    return "lower" if contract.metric and contract.metric.direction == "minimize" else "higher"
+
+
+def head_for(state: State, identity: str) -> str:
+    """Return what a candidate is raced against: the head, or the one before where it has become the head itself."""
+    history = [one for one in state.head_history if one != identity]
+    return state.head if state.head != identity else history[-1] if history else BASELINE
+
+
+def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
+    state = scores.measure(study, [BASELINE, identity], "confirmation", say=say)
+    sides = _claim_sides(state, identity)
+    result = _confirmation(study, sides)
+    found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
+    return Judged(identity, BASELINE, result, sides, _complexity(study, identity), tuple(found))
+
+
+def _claim_sides(state: State, identity: str) -> Sides:
+    return scores.measured(state, BASELINE, "confirmation"), scores.measured(state, identity, "confirmation")
+
+
+def _confirmation(study: Study, sides: Sides) -> Confirmation:
+    contract = study.contract()
+    metric = contract.metric
+    assert metric is not None
+    return confirm(
+        *([one.score for one in side] for side in sides),
+        better=_better(contract), alpha=metric.alpha, claims=metric.claims, min_effect=metric.min_effect,
+        seeds=metric.seeds, guardrails=_guardrails(study, contract, *sides),
+    )  # fmt: skip
+
+
+def judged_again(study: Study, event: Event) -> Race | Confirmation:
+    """Judge a decision's seeds once more, from what the ledger has now: the same p and effect, if all is sound."""
+    state, identity, against = study.state(), str(event["candidate"]), str(event["against"])
+    if event["test"] == "claim":
+        return _confirmation(study, _claim_sides(state, identity))
+    ours = scores.measured(state, against, _head_phase(against))
+    theirs = scores.measured(state, identity, "trial")[: event["n"][1]]
+    return _race(study.contract(), (ours, theirs), (_complexity(study, against), _complexity(study, identity)))
+
+
+def _guardrails(
+    study: Study, contract: Contract, ours: Sequence[Measured], theirs: Sequence[Measured]
+) -> dict[str, Guardrail]:
+    """Test every guarded expression, one value a seed."""
+    found = {}
+    for guard in contract.guardrails:
+        expression = Expression(guard.expression)
+        values = [[_value(study, expression, one) for one in side] for side in (ours, theirs)]
+        test = Guard(guard.expression, guard.margin, must_be_shown=guard.mode == "safety")
+        found[guard.expression] = test.test(values[0], values[1])
+    return found
+
+
+def _value(study: Study, expression: Expression, one: Measured) -> float:
+    if one.score is None:
+        return float("nan")
+    figures = files.read_json(study.folder / one.file)["figures"]
+    return expression.value({name: files.number(value) for name, value in figures.items() if files.is_number(value)})
+
+
+def _complexity(study: Study, identity: str) -> Complexity:
+    """Return what a candidate adds to the baseline: changed lines, and keys as one line each."""
+    if identity in NULL:
+        return Complexity()
+    keys = {key for one in study.chain(identity) for key in one.changes}
+    return Complexity(door.changed_lines(study.patch(identity) or b"") + len(keys))
+
+
+def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
+    """Write the decision, once; return the event's id, the decision and what it means for the study."""
+    with study.ledger.held() as held:
+        state = replay(held.events)
+        standing = state.candidates[judged.candidate]
+        decision: CandidateState = "debug" if judged.answer == "invalid" else DECISIONS[judged.answer]
+        if standing.state == decision or standing.state not in ("completed", "advanced"):
+            return "", standing.state, "continue"
+        if isinstance(judged.result, Race) and standing.state == "advanced":
+            return "", "advanced", "continue"
+        if judged.answer == "invalid":
+            reasons = [{"code": "EVIDENCE", "says": one} for one in judged.objections or (judged.result.reason,)]
+            held.append("refused", action="decide", candidate=judged.candidate, reasons=reasons)
+            decision = "debug" if standing.state == "completed" else "rejected"
+        about_study = study_decision(state, decision)
+        result = judged.result
+        event = held.append(
+            "decided", candidate=judged.candidate, decision=decision, p=result.p, effect=result.effect,
+            interval=[result.interval.low, result.interval.high], n=list(result.n),
+            provisional=judged.answer == "provisional", against=judged.against, level=judged.level,
+            study=about_study, says=result.reason, test="race" if isinstance(result, Race) else "claim",
+        )  # fmt: skip
+        return event.id, decision, about_study
+
+
+def study_decision(state: State, decision: CandidateState) -> str:
+    """Return what a decision means for the study: continue, stop, rollback, narrow or escalate."""
+    if decision == "debug" and state.debug_in_a_row + 1 >= DEBUG_LIMIT:
+        return "escalate"
+    if decision == "rejected" and state.head != BASELINE and state.candidates[state.head].state == "advanced":
+        is_head = state.decisions and state.decisions[-1].get("candidate") == state.head
+        return "rollback" if is_head and decision == "rejected" else "continue"
+    if decision == "rejected" and state.rejected_in_a_row + 1 >= NARROW_LIMIT:
+        return "narrow"
+    return "continue"
+
+
+def _document(study: Study, judged: Judged) -> dict[str, Any]:
+    state, contract = study.state(), study.contract()
+    assert contract.metric is not None
+    told = judged.result.document()
+    return {
+        "candidate": judged.candidate,
+        "against": judged.against,
+        "test": "race" if isinstance(judged.result, Race) else "claim on fresh seeds",
+        "verdict": VERDICTS[judged.answer],
+        "answer": judged.answer,
+        "metric": contract.metric.name,
+        "effect": told["effect"],
+        "interval": told["interval"],
+        "p": told["p"],
+        "n": told["n"],
+        "crashed": told["crashed"],
+        "reason": told["reason"],
+        "guardrails": told.get("guardrails", {}),
+        "objections": list(judged.objections),
+        "complexity": {"lines": judged.complexity.lines, "parameters": judged.complexity.parameters},
+        "level": judged.level,
+        "approval": proceed.approval_words(state),
+        "enforced": _enforced(study, judged.sides),
+        "command": proceed.next_step(study).command,
+    }
+
+
+def _enforced(study: Study, sides: Sequence[Sequence[Measured]]) -> str:
+    """Say what was in force while the scores were made, from their own documents."""
+    said = []
+    for one in (one for side in sides for one in side if one.file):
+        document = files.read_json(study.folder / one.file)
+        said.append(str((document.get("enforced") or {}).get("mechanism", "none")))
+    return ", ".join(sorted(set(said))) or "nothing"

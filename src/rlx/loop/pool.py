@@ -1,0 +1,55 @@
+"""The baseline's pool: the seeds that every candidate is measured against, trained once and measured once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlx.compare.noise import noise
+from rlx.errors import EvidenceInvalid
+from rlx.launch import door
+from rlx.launch import launch as plain
+from rlx.launch.door import Order
+from rlx.loop import proceed, scores
+from rlx.loop.scores import Say
+from rlx.runs.run import Run
+from rlx.study.candidate import BASELINE
+from rlx.study.study import Study
+
+ROUNDS = 3
+"""How often seeds that failed are replaced before it is left to a person."""
+
+
+def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
+    """Train what the pool lacks, measure it, and return how noisy the baseline is."""
+    contract = study.contract()
+    wanted = contract.metric.seeds if contract.metric else 0
+    for _ in range(ROUNDS):
+        if len(known(study)) >= wanted:
+            break
+        launched = door.launch(study, Order(BASELINE, "baseline"))
+        say(f"{launched.run}: {len(launched.seeds)} seeds of the baseline")
+        follow(Run(study.root / "runs" / str(launched.run)))
+        door.reconcile(study)
+    state = scores.measure(study, [BASELINE], "baseline", say=say)
+    found = [one for one in scores.measured(state, BASELINE, "baseline") if one.score is not None]
+    if len(found) < wanted:
+        raise EvidenceInvalid(
+            f"{len(found)} of {wanted} seeds of the baseline could be trained and measured",
+            hint="rlx status names its runs; rlx info RUN --traceback says why",
+        )
+    described = noise([one.score for one in found if one.score is not None])
+    return {
+        "study": study.name,
+        "metric": contract.metric.name if contract.metric else "",
+        "seeds": {str(one.seed): one.score for one in found},
+        "level": found[0].level,
+        **described.document(),
+        "command": proceed.next_step(study).command,
+    }
+
+
+def known(study: Study) -> list[int]:
+    """Return the seeds of the pool that are trained."""
+    state = study.state()
+    return [seed for job in scores.ended(state, BASELINE, "baseline") for seed, how in job.seed_states.items()
+            if how == "completed"]  # fmt: skip

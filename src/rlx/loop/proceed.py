@@ -1,0 +1,226 @@
+"""Where a study stands and what comes next, read from disk alone: whoever starts cold takes the same step."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rlx.compare.race import RULE
+from rlx.config.expression import Expression
+from rlx.launch import door
+from rlx.loop import scores
+from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
+from rlx.study import contract as contracts
+from rlx.study.budget import Amount
+from rlx.study.candidate import BASELINE
+from rlx.study.contract import Contract
+from rlx.study.state import State
+from rlx.study.study import Study
+
+RECENT = 5
+
+
+def next_step(study: Study) -> Step:
+    """Return the one recommended thing to do."""
+    return planned(study).next
+
+
+def planned(study: Study) -> Agenda:
+    """Return what to do now, and what else may be done; jobs whose processes are gone are closed first."""
+    door.reconcile(study)
+    return agenda(position(study))
+
+
+def position(study: Study) -> Position:
+    """Return where a study stands."""
+    state, contract = study.state(), study.contract()
+    missing = tuple(str(one) for one in contracts.problems(contract, study.task(), root=study.root))
+    left = left_of(state, contract)
+    metric = contract.metric
+    wanted = metric.seeds if metric else 0
+    return Position(
+        study=study.name,
+        missing=missing,
+        is_rehearsed=is_rehearsed(study, state),
+        approval=_approval_missing(study, state, contract),
+        waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),
+        pool=_completed(state, BASELINE, "baseline"),
+        pool_wanted=wanted,
+        standings=tuple(_standings(state)),
+        head=state.head,
+        head_fresh=_completed(state, state.head, "promotion"),
+        head_measured=len(state.scores(state.head, "promotion")),
+        plans=_plans(state),
+        confirmed=frozenset(
+            side for side in (BASELINE, state.head) if _completed(state, side, "confirmation") >= wanted
+        ),
+        claims_left=(metric.claims if metric else 0) - len(state.claimed - {state.head}),
+        seeds_left=left.seeds,
+        claim_seeds=2 * wanted,
+        candidates_left=candidates_left(state, contract),
+        stopped=state.stop or state.escalation or stop_rule(state, contract),
+        violations=tuple(str(one) for one in state.violations),
+        parallel=contract.hardware.parallel if contract.hardware else 1,
+    )
+
+
+def is_rehearsed(study: Study, state: State) -> bool:
+    """Say whether the path was walked, and well, under the contract as it is."""
+    rehearsal = state.rehearsal
+    return rehearsal is not None and bool(rehearsal["ok"]) and rehearsal["contract"] == state.contract
+
+
+def _approval_missing(study: Study, state: State, contract: Contract) -> str:
+    now = contracts.sha256(study.contract_path)
+    if state.approval is None:
+        return "nobody has approved the contract"
+    if state.approval.contract != now:
+        return "the contract is other than the one that was approved"
+    if state.approval.expires < time.time():
+        return "the approval has expired"
+    return "; ".join(door.approval_problems(study, state, contract))
+
+
+def approval_words(state: State) -> str:
+    """Say who approved, at which level; only a touched key or another user is called human."""
+    if state.approval is None:
+        return "none"
+    one = state.approval
+    return f"{one.level} by {one.by}" + (" (human)" if one.is_human else " (not shown to be a human)")
+
+
+def _completed(state: State, candidate: str, phase: Any) -> int:
+    return sum(how == "completed" for job in state.jobs_of(candidate, phase) for how in job.seed_states.values())
+
+
+def _standings(state: State) -> list[Standing]:
+    found = []
+    for one in state.candidates.values():
+        trained = len([1 for job in scores.ended(state, one.id, "trial") for _ in job.seeds])
+        wants = max(0, RULE.last - trained) if one.state == "inconclusive" and trained else 0
+        found.append(Standing(one.id, one.state, one.plan or "", wants))
+    return found
+
+
+def _plans(state: State) -> dict[str, str]:
+    """Return the plan of the head, as it was last checked."""
+    standing = state.candidates.get(state.head)
+    return {standing.id: standing.plan} if standing is not None and standing.plan else {}
+
+
+def left_of(state: State, contract: Contract) -> Amount:
+    """Return what of the budget is neither spent nor reserved."""
+    budget = contract.budget
+    if budget is None:
+        return Amount()
+    used = state.spent + state.reserved
+    return Amount(max(0, budget.seeds - used.seeds), max(0.0, budget.hours * 3600 - used.seconds))
+
+
+def candidates_left(state: State, contract: Contract) -> int:
+    """Return how many further candidates the contract allows to be tried."""
+    return max(0, (contract.budget.candidates if contract.budget else 0) - len(state.launched))
+
+
+def stop_rule(state: State, contract: Contract) -> str:
+    """Return the first stop rule of the contract that holds; empty where none does."""
+    if contract.automation is None or contract.budget is None:
+        return ""
+    used = state.spent + state.reserved
+    gains = [float(one.get("effect") or 0.0) for one in state.decisions if one["decision"] == "confirmed"]
+    figures = {
+        "candidates": float(len(state.launched)),
+        "rejected_in_a_row": float(state.rejected_in_a_row),
+        "debug_in_a_row": float(state.debug_in_a_row),
+        "gain": max(gains, default=0.0),
+        "spent": max(used.seeds / contract.budget.seeds, used.seconds / (contract.budget.hours * 3600)),
+        "hours": used.seconds / 3600,
+    }
+    return next((f"stop rule: {text}" for text in contract.automation.stop if Expression(text).holds(figures)), "")
+
+
+def brief(study: Study) -> dict[str, Any]:
+    """Return all that somebody who starts cold needs: what to do, what else, what was tried, what is left."""
+    plan = planned(study)
+    state, contract = study.state(), study.contract()
+    scope = contracts.allowed(contract.scope, study.task()) if contract.scope else None
+    left = left_of(state, contract)
+    return {
+        "study": study.name,
+        "task": study.task_name,
+        "status": status_of(study, state, contract),
+        "action": plan.next.action,
+        "command": plan.next.command,
+        "why": plan.next.why,
+        "also": [one.document() for one in plan.also],
+        "head": state.head,
+        "incumbent": state.incumbent,
+        "allowed": {"keys": list(scope.keys) if scope else [], "paths": list(scope.paths) if scope else []},
+        "recent": [_tried(study, state, one) for one in list(state.candidates)[-RECENT:]],
+        "findings": findings(state),
+        "left": {
+            **left.document(),
+            "candidates": candidates_left(state, contract),
+            "claims": max(0, (contract.metric.claims if contract.metric else 0) - state.claims),
+        },
+    }
+
+
+def status_of(study: Study, state: State, contract: Contract) -> str:
+    """Return blocked, ready or approved."""
+    found = contracts.problems(contract, study.task(), root=study.root)
+    return contracts.status(found, is_approved=not _approval_missing(study, state, contract))
+
+
+def findings(state: State) -> list[str]:
+    """Return what is open: violations, what a person must look at, the last refusal, jobs that failed."""
+    found = [f"ledger: {one}" for one in state.violations]
+    found += [state.stop] if state.stop else []
+    found += [f"a person must look: {state.escalation}"] if state.escalation else []
+    if state.last_refusal is not None:
+        codes = ", ".join(sorted({str(one.get("code")) for one in state.last_refusal["reasons"]}))
+        found.append(f"last refusal: {state.last_refusal.get('candidate') or 'study'}: {codes}")
+    failed = [job for job in state.jobs.values() if job.outcome not in (None, "completed")]
+    found += [f"{job.run}: {job.candidate} ({job.phase}) {job.outcome}" for job in failed[-2:]]
+    return found
+
+
+def _tried(study: Study, state: State, identity: str) -> dict[str, Any]:
+    standing, candidate = state.candidates[identity], study.candidate(identity)
+    last = standing.decisions[-1] if standing.decisions else None
+    return {
+        "candidate": identity,
+        "kind": candidate.kind,
+        "state": standing.state,
+        "effect": last.get("effect") if last else None,
+        "p": last.get("p") if last else None,
+        "hypothesis": candidate.hypothesis,
+        "says": str(last.get("says", "")) if last else "",
+    }
+
+
+def status(study: Study) -> dict[str, Any]:
+    """Return everything about where a study stands."""
+    plan = planned(study)
+    state, contract = study.state(), study.contract()
+    missing = [str(one) for one in contracts.problems(contract, study.task(), root=study.root)]
+    return {
+        "study": study.name,
+        "task": study.task_name,
+        "status": status_of(study, state, contract),
+        "missing": missing,
+        "approval": _approval_missing(study, state, contract) or approval_words(state),
+        "head": state.head,
+        "incumbent": state.incumbent,
+        "spent": state.spent.document(),
+        "reserved": state.reserved.document(),
+        "left": left_of(state, contract).document(),
+        "jobs": [
+            {"job": job.id, "run": job.run, "candidate": job.candidate, "phase": job.phase, "state": "open"}
+            for job in state.open_jobs
+        ],
+        "candidates": [_tried(study, state, one) for one in state.candidates],
+        "violations": [str(one) for one in state.violations],
+        "events": state.rows,
+        "command": plan.next.command,
+    }

@@ -1,0 +1,90 @@
+"""Proposals: a candidate is written down, gets its worktree where it changes code, and a row in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlx.config.yaml_lines import Document
+from rlx.errors import NotFound, Refused, UsageError
+from rlx.launch import door, worktree
+from rlx.study import candidate as candidates
+from rlx.study import derive
+from rlx.study import document as documents
+from rlx.study.candidate import Candidate
+from rlx.study.gates import Reason
+from rlx.study.state import replay
+from rlx.study.study import Study
+
+CODE_KINDS = frozenset({"reward engineering", "environment generation", "code"})
+"""Kinds that are a change of code unless they name config keys."""
+
+
+def read_proposal(path: Path) -> Document:
+    """Read a proposal from a JSON or YAML file."""
+    if not path.is_file():
+        raise NotFound(f"no file {path}", hint="rlx schema candidate says what it holds")
+    return documents.load(path, sort=candidates.SORT)
+
+
+def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path | None = None) -> dict[str, Any]:
+    """Write a candidate that builds on the head, and its worktree; return its id and what to do next."""
+    document = proposal if isinstance(proposal, Document) else Document("proposal", dict(proposal))
+    contract = study.contract()
+    with study.ledger.held() as held:
+        state = replay(held.events)
+        identity = candidates.next_id(list(state.candidates))
+        given = {key: value for key, value in document.data.items() if key not in ("id", "builds_on", "schema")}
+        asked = document.data.get("builds_on", state.head)
+        candidate = candidates.parse(
+            Document(document.source, {**given, "id": identity, "builds_on": asked}, document.places)
+        )
+        problems = list(_problems(study, candidate))
+        if problems:
+            reasons = [Reason("CANDIDATE", one, "rlx schema candidate") for one in problems]
+            door.refuse(held, "propose", identity, reasons)
+        sha256 = candidates.write(candidate, study.candidate_path(identity))
+        held.append("proposed", candidate=identity, kind=candidate.kind, sha256=sha256)
+    needs_tree = patch is not None or not candidate.changes or candidate.kind in CODE_KINDS
+    tree = door.ensure_worktree(study, contract, identity) if needs_tree else None
+    if patch is not None and tree is not None:
+        _apply(study, tree, patch)
+    return {
+        "candidate": identity,
+        "kind": candidate.kind,
+        "builds_on": candidate.builds_on,
+        "changes": candidate.changes,
+        "worktree": str(tree) if tree else None,
+        "notes": ["change the code in the worktree, then check it"] if tree and patch is None else [],
+        "command": f"rlx check candidate {identity}",
+    }
+
+
+def _problems(study: Study, candidate: Candidate) -> tuple[str, ...]:
+    """Return what is wrong with what was written; its code is looked at when it is checked."""
+    task = study.task()
+    base = derive.base_of(task, study.root)
+    return candidates.problems(candidate, study.contract(), task, study.candidates(), base=base)
+
+
+def _apply(study: Study, tree: Path, patch: Path) -> None:
+    """Apply a patch to a worktree, whole or not at all."""
+    try:
+        content = patch.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {patch}: {error.strerror}", hint="--patch FILE") from None
+    worktree.apply(study.root, tree, content)
+
+
+def revert(study: Study, identity: str, *, why: str) -> dict[str, Any]:
+    """Take a candidate back: head and incumbent fall to what they were before it."""
+    with study.ledger.held() as held:
+        state = replay(held.events)
+        standing = state.candidates.get(identity)
+        if standing is None or standing.state not in ("advanced", "confirmed"):
+            found = standing.state if standing else "unknown"
+            raise Refused(f"{identity} is {found}: only what advanced can be taken back", hint="rlx status")
+        held.append("moved", candidate=identity, before=standing.state, after="reverted", why=why)
+        after = replay(held.events)
+    return {"candidate": identity, "head": after.head, "incumbent": after.incumbent, "why": why}

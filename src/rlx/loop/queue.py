@@ -1,0 +1,142 @@
+"""The queue of a study: jobs that wait in the ledger, and workers that claim them, one at a time each, with a lease.
+
+A claim names its process: one whose process is gone, or whose time is over, is free again. What is claimed goes
+through the door like anything else; budget is reserved there, and settled by the job's own end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rlx.compare.race import RULE
+from rlx.errors import RlxError
+from rlx.launch import door
+from rlx.launch import launch as plain
+from rlx.launch.door import Launched, Order
+from rlx.loop import judgement
+from rlx.loop.scores import Say
+from rlx.runs import process
+from rlx.runs.run import Run
+from rlx.study.ledger import Event
+from rlx.study.lifecycle import Phase
+from rlx.study.standing import Queued
+from rlx.study.state import State, replay
+from rlx.study.study import Study
+
+LEASE_SECONDS = 120.0
+CRITERIA: dict[Phase, str] = {
+    "smoke": "it runs and leaves a checkpoint",
+    "trial": f"p < {RULE.go_on:g} at {RULE.first} seeds, p ≤ {RULE.move:g} at {RULE.last}",
+    "promotion": f"{RULE.head} fresh seeds of the head",
+    "confirmation": "the head against the original baseline on fresh seeds, guardrails passed",
+    "baseline": "the pool is full",
+}
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A job that waits."""
+
+    job: str
+    candidate: str
+    phase: Phase
+    plan: str | None
+    criteria: str
+    worker: str
+
+    def document(self) -> dict[str, Any]:
+        return vars(self)
+
+
+def add(study: Study, identity: str, phase: Phase) -> Ticket:
+    """Put a job of a checked candidate into the queue; the same one is not queued twice."""
+    study.candidate(identity)
+    with study.ledger.held() as held:
+        state = replay(held.events)
+        for ticket in _tickets(state):
+            if (ticket.candidate, ticket.phase) == (identity, phase):
+                return ticket
+        standing = state.candidates.get(identity)
+        plan = standing.plan if standing else None
+        name = f"q{1 + sum(event.kind == 'queued' for event in held.events):03d}"
+        held.append(
+            "queued", job=name, candidate=identity, phase=phase, plan=plan, criteria=CRITERIA[phase],
+            worktree=study.worktree(identity).relative_to(study.root).as_posix(), expects="checkpoint",
+        )  # fmt: skip
+        return _ticket(replay(held.events).queue[name])
+
+
+def tickets(study: Study) -> list[Ticket]:
+    """Return what waits, in order."""
+    return _tickets(study.state())
+
+
+def _tickets(state: State) -> list[Ticket]:
+    return [_ticket(one) for one in state.queue.values()]
+
+
+def _ticket(one: Queued) -> Ticket:
+    event = one.event
+    worker = process.from_document(one.claim["process"]) if one.claim else None
+    return Ticket(
+        one.id, event["candidate"], event["phase"], event.get("plan"), event.get("criteria", ""),
+        f"pid {worker.pid}" if worker and one.claim and not _is_free(one.claim) else "",
+    )  # fmt: skip
+
+
+def claim(study: Study) -> Ticket | None:
+    """Take the first job that nobody works on; None where there is none."""
+    with study.ledger.held() as held:
+        for one in replay(held.events).queue.values():
+            if one.claim is None or _is_free(one.claim):
+                own = process.current().document()
+                held.append("claimed", job=one.id, process=own, until=time.time() + LEASE_SECONDS)
+                return _ticket(replay(held.events).queue[one.id])
+    return None
+
+
+def _is_free(event: Event) -> bool:
+    holder = process.from_document(event.get("process"))
+    is_alive = process.is_alive(holder) if holder else False
+    return is_alive is False or (is_alive is None and float(event["until"]) < time.time())
+
+
+def work(study: Study, *, say: Say, most: int | None = None, follow: Callable[[Run], object] = plain.wait) -> list[str]:
+    """Work on waiting jobs until there are none: launch, stay, judge; a refused one leaves the queue."""
+    done: list[str] = []
+    while (most is None or len(done) < most) and (ticket := claim(study)):
+        try:
+            done.append(_worked(study, ticket, say=say, follow=follow))
+        except RlxError as error:
+            _drop(study, ticket, error.message)
+            done.append(f"{ticket.candidate} ({ticket.phase}): {error.message.splitlines()[0]}")
+        say(done[-1])
+    return done
+
+
+def _worked(study: Study, ticket: Ticket, *, say: Say, follow: Callable[[Run], object]) -> str:
+    launched = _launched(study, ticket)
+    follow(Run(study.root / "runs" / str(launched.run)))
+    door.reconcile(study)
+    outcome = study.state().jobs[launched.job].outcome
+    if ticket.phase != "trial" or outcome != "completed":
+        return f"{ticket.candidate} ({ticket.phase}): {outcome}"
+    decided = judgement.decide(study, ticket.candidate, say=say)
+    if decided["answer"] == "more":
+        add(study, ticket.candidate, "trial")
+    return f"{ticket.candidate} ({ticket.phase}): {decided['decision']}"
+
+
+def _launched(study: Study, ticket: Ticket) -> Launched:
+    order = Order(ticket.candidate, ticket.phase, plan=ticket.plan, job=ticket.job)
+    return door.launch(study, order)
+
+
+def _drop(study: Study, ticket: Ticket, says: str) -> None:
+    """Take a job that cannot be launched out of the queue."""
+    with study.ledger.held() as held:
+        if ticket.job in replay(held.events).queue:
+            held.append("dropped", job=ticket.job, says=says[:500])

@@ -1,0 +1,140 @@
+"""The rehearsal: a candidate that changes nothing walks the whole path once, at a tiny budget, in the real sandbox."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+from rlx import files, sandbox
+from rlx.compare.race import RULE, race
+from rlx.errors import EvidenceInvalid, JobFailed, Refused, RlxError
+from rlx.launch import door, worktree
+from rlx.launch import launch as plain
+from rlx.launch.door import Order
+from rlx.loop.evaluator import Evaluator, weights_of
+from rlx.loop.scores import Say, score_of
+from rlx.runs.run import Run
+from rlx.study import contract as contracts
+from rlx.study.candidate import REHEARSAL
+from rlx.study.standing import Draw
+from rlx.study.study import Study
+
+EPISODES = 2
+
+
+class Rehearsal:
+    """One walk: every step says what it saw, and the first that fails ends it."""
+
+    def __init__(self, study: Study, *, say: Say) -> None:
+        self.study = study
+        self.say = say
+        self.run: Run | None = None
+        self.score = float("nan")
+        self.checks: list[dict[str, Any]] = []
+
+    def walk(self) -> dict[str, Any]:
+        """Walk the path, write how it went into the ledger, and leave nothing behind."""
+        door.reconcile(self.study)
+        steps: dict[str, Callable[[], str]] = {
+            "contract": self._contract,
+            "disk": self._disk,
+            "sandbox": self._sandbox,
+            "evaluator": self._evaluator,
+            "worktree": self._worktree,
+            "launcher": self._launch,
+            "training": self._train,
+            "evaluation": self._evaluate,
+            "decision": self._decide,
+            "revert": self._revert,
+        }
+        for name, step in steps.items():
+            if not self._took(name, step):
+                break
+        is_well = len(self.checks) == len(steps) and all(check["ok"] for check in self.checks)
+        found = sandbox.probe().document()
+        self.study.ledger.append(
+            "rehearsed", contract=contracts.sha256(self.study.contract_path), ok=is_well, checks=self.checks,
+            enforced=found,
+        )  # fmt: skip
+        return {"study": self.study.name, "ok": is_well, "checks": self.checks, "enforced": found}
+
+    def _took(self, name: str, step: Callable[[], str]) -> bool:
+        try:
+            says, is_well = step(), True
+        except RlxError as error:
+            says, is_well = error.message, False
+        self.checks.append({"name": name, "ok": is_well, "says": says})
+        self.say(f"{'ok' if is_well else 'failed'}: {name}: {says}")
+        return is_well
+
+    def _contract(self) -> str:
+        found = contracts.problems(self.study.contract(), self.study.task(), root=self.study.root)
+        if found:
+            raise Refused(f"{len(found)} points are open: {'; '.join(map(str, found))}")
+        return "all eight points are settled"
+
+    def _disk(self) -> str:
+        contract = self.study.contract()
+        free = shutil.disk_usage(self.study.root).free / 2**30
+        needed = contract.hardware.disk_gb if contract.hardware else 0.0
+        if free < needed:
+            raise Refused(f"{free:.1f} GB are free, a job may write {needed:g}")
+        return f"{free:.1f} GB are free"
+
+    def _sandbox(self) -> str:
+        found, automation = sandbox.probe(), self.study.contract().automation
+        if not found.is_enforced and automation is not None and automation.sandbox == "required":
+            raise Refused("no sandbox can be enforced here, and the contract requires one")
+        denied = sum(one.endswith(": denied") for one in found.enforced)
+        return f"{found.mechanism} holds: {denied} ways out were tried and denied"
+
+    def _evaluator(self) -> str:
+        return f"pinned as {Evaluator(self.study).pin.sha256[:12]}"
+
+    def _worktree(self) -> str:
+        examined = door.examine(self.study, REHEARSAL)
+        reasons = examined.reasons()
+        if reasons:
+            raise door.refusal("the baseline itself is refused", reasons)
+        return "made from the pinned commit, and equal to it"
+
+    def _launch(self) -> str:
+        launched = door.launch(self.study, Order(REHEARSAL, "smoke"))
+        self.run = Run(self.study.root / "runs" / str(launched.run))
+        return f"{launched.run} was started"
+
+    def _train(self) -> str:
+        assert self.run is not None
+        self.run = plain.wait(self.run, timeout_seconds=door.SMOKE_SECONDS + 60)
+        failure = plain.failure(self.run)
+        if failure or self.run.status != "completed":
+            raise failure or JobFailed(f"{self.run.name} is {self.run.status}")
+        return f"{self.run.seeds[0].step:,} steps"
+
+    def _evaluate(self) -> str:
+        assert self.run is not None
+        seed = self.run.seeds[0]
+        weights = weights_of(self.run, seed.number)
+        if weights is None:
+            raise EvidenceInvalid(f"{self.run.name} left no checkpoint")
+        draw = Draw("search", 0, EPISODES, (REHEARSAL,), 0)
+        out = self.study.evidence / "smoke"
+        evaluator = Evaluator(self.study)
+        document = next(evaluator.measure(REHEARSAL, self.run.name, {seed.number: weights}, draw, out)).document
+        self.score = score_of(self.study, document)
+        metric = self.study.contract().metric
+        return f"{metric.name if metric else ''} {self.score:.4g} ({document['level']})"
+
+    def _decide(self) -> str:
+        same = [self.score] * RULE.head
+        result = race(same, same[: RULE.first])
+        if result.step not in ("drop", "more"):
+            raise EvidenceInvalid(f"equal scores end in `{result.step}`: {result.reason}")
+        return f"equal scores do not move the head ({result.reason})"
+
+    def _revert(self) -> str:
+        assert self.run is not None
+        worktree.remove(self.study.worktree(REHEARSAL), root=self.study.root)
+        files.sync_folder(self.study.folder)
+        return "the worktree is gone again"

@@ -1,0 +1,164 @@
+"""The evaluator's scores of what a study trained: weights into the ledger first, then episodes, then the measuring.
+
+Nothing that a job wrote is believed but its final checkpoint, by its hash. Episodes of a claim are drawn only after the
+weights of both sides are in the ledger.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlx import files
+from rlx.errors import EvidenceInvalid
+from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
+from rlx.loop.evaluator import Evaluator, weights_of
+from rlx.runs.run import Run
+from rlx.runs.status import COMPLETED
+from rlx.study.lifecycle import Phase
+from rlx.study.standing import Draw, Job
+from rlx.study.state import State, replay
+from rlx.study.study import Study
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A training seed and what the evaluator found; a seed that failed has no score."""
+
+    seed: int
+    run: str
+    score: float | None
+    level: str = ""
+    file: str = ""
+
+
+def purpose_of(phase: Phase) -> Purpose:
+    """Return the episodes that a phase's policies are measured on."""
+    return "confirm" if phase == "confirmation" else "search"
+
+
+def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
+    """Return the seeds of a candidate's ended jobs of a phase, in the order trained, as far as they are measured."""
+    scores = state.evaluations.get((candidate, phase), {})
+    found = []
+    for job in ended(state, candidate, phase):
+        for seed in job.seeds:
+            score = scores.get(seed)
+            if score is not None:
+                value = None if math.isnan(score.value) else score.value
+                found.append(Measured(seed, str(job.run), value, score.level, score.file))
+            elif job.seed_states.get(seed) != COMPLETED:
+                found.append(Measured(seed, str(job.run), None))
+    return found
+
+
+def ended(state: State, candidate: str, phase: Phase) -> list[Job]:
+    """Return the jobs of a phase that ran and are over."""
+    return [job for job in state.jobs_of(candidate, phase) if not job.is_open and job.used_seeds]
+
+
+def unmeasured(state: State, candidate: str, phase: Phase) -> dict[str, list[int]]:
+    """Return the completed seeds without a score, by run."""
+    scores = state.evaluations.get((candidate, phase), {})
+    found: dict[str, list[int]] = {}
+    for job in ended(state, candidate, phase):
+        for seed in job.seeds:
+            if job.seed_states.get(seed) == COMPLETED and seed not in scores:
+                found.setdefault(str(job.run), []).append(seed)
+    return found
+
+
+def measure(study: Study, candidates: Sequence[str], phase: Phase, *, say: Say) -> State:
+    """Measure what is trained and not measured of some candidates, on the same episodes; return the state then."""
+    state = study.state()
+    waiting = {name: unmeasured(state, name, phase) for name in candidates}
+    if not any(waiting.values()):
+        return state
+    for name, runs in waiting.items():
+        for run, seeds in runs.items():
+            record_weights(study, name, run, seeds)
+    draw = drawn(study, candidates, phase)
+    evaluator = Evaluator(study)
+    for name, runs in waiting.items():
+        for run, seeds in runs.items():
+            say(f"measuring {len(seeds)} seeds of {name} ({phase}, {run})")
+            _measure(study, evaluator, name, run, seeds, phase, draw)
+    return study.state()
+
+
+def record_weights(study: Study, candidate: str, run: str, seeds: Iterable[int]) -> None:
+    """Write the hashes of final checkpoints into the ledger; one that is missing has nothing to be measured."""
+    folder = Run(study.root / "runs" / run)
+    found = {str(seed): weights_of(folder, seed) for seed in seeds}
+    missing = [seed for seed, sha256 in found.items() if sha256 is None]
+    if missing:
+        raise EvidenceInvalid(
+            f"{run}: seed {missing[0]} is completed and has no final checkpoint", hint=f"rlx info {run} --traceback"
+        )
+    key = f"{run}:{','.join(found)}"
+    study.ledger.append("weights", key=key, candidate=candidate, run=run, checkpoints=found)
+
+
+def drawn(study: Study, candidates: Sequence[str], phase: Phase) -> Draw:
+    """Return the episodes these candidates are measured on; they come into being when they are first needed.
+
+    Those of the search serve the whole study, so that every score compares with every other; a claim has its own.
+    """
+    contract = study.contract()
+    assert contract.evaluation is not None
+    purpose = purpose_of(phase)
+    with study.ledger.held() as held:
+        known = _known(replay(held.events), purpose, candidates)
+        if known is None:
+            is_claim = purpose == "confirm"
+            episodes = contract.evaluation.confirm_episodes if is_claim else contract.evaluation.episodes
+            first = secrets.randbelow(len(EPISODE_SEEDS[purpose]) - episodes)
+            held.append("drawn", purpose=purpose, first=first, episodes=episodes, candidates=list(candidates))
+            known = _known(replay(held.events), purpose, candidates)
+    if known is None:
+        raise EvidenceInvalid(
+            "no episodes could be drawn: a side has jobs under way or checkpoints that are not recorded",
+            hint="rlx study audit",
+        )
+    return known
+
+
+def _known(state: State, purpose: Purpose, candidates: Sequence[str]) -> Draw | None:
+    for draw in reversed(state.draws):
+        is_for_them = purpose == "search" or set(draw.candidates) == set(candidates)
+        if draw.purpose == purpose and is_for_them:
+            return draw
+    return None
+
+
+def _measure(
+    study: Study, evaluator: Evaluator, candidate: str, run: str, seeds: Sequence[int], phase: Phase, draw: Draw
+) -> None:
+    """Measure one run's seeds and write each score into the ledger; a policy that failed scores NaN there."""
+    weights = study.state().weights.get(candidate, {})
+    expected = {seed: weights[seed].sha256 for seed in seeds}
+    for one in evaluator.measure(candidate, run, expected, draw, study.evidence / phase):
+        name = one.file.relative_to(study.folder).as_posix()
+        study.ledger.append(
+            "evaluated", key=f"{candidate}:{phase}:{one.seed}:{draw.row}", candidate=candidate, phase=phase,
+            seed=one.seed, level=one.document["level"], file=name, sha256=files.sha256(one.file.read_bytes()),
+            score=score_of(study, one.document),
+        )  # fmt: skip
+
+
+def score_of(study: Study, document: Mapping[str, Any]) -> float:
+    """Return the contract's metric from an evaluator's document; NaN for a policy that failed."""
+    metric = study.contract().metric
+    assert metric is not None
+    if document.get("failure"):
+        return math.nan
+    figures = document["figures"]
+    if metric.name not in figures:
+        known = ", ".join(sorted(figures))
+        raise EvidenceInvalid(f"the evaluator reports no `{metric.name}`", hint=f"it reports {known}")
+    return files.number(figures[metric.name])

@@ -1,0 +1,147 @@
+"""Proving a study: every number recomputed from raw episodes and hashes, and the ledger's chain against its anchors.
+
+What is not covered: whoever holds the account can rewrite everything that is not anchored elsewhere; an anchor in git
+shows a rewritten ledger only to whoever has a copy of the repository.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from rlx import files, tools
+from rlx.errors import RlxError
+from rlx.loop import proceed, scores
+from rlx.loop.evaluator import Evaluator, figures_again, weights_of
+from rlx.runs.run import Run
+from rlx.study import ledger as ledgers
+from rlx.study.approval import forgeable
+from rlx.study.ledger import Anchor, Event
+from rlx.study.state import State, replay
+from rlx.study.study import Study
+
+ANCHORS = "refs/rlx/ledgers"
+CLOSE = 1e-9
+
+
+def verify(study: Study) -> dict[str, Any]:
+    """Recompute everything; return how much was checked and what does not hold."""
+    state = study.state()
+    checked: Counter[str] = Counter()
+    problems = [f"ledger: {one}" for one in state.violations]
+    for event in study.ledger.events():
+        for what, says in _checks(study, state, event):
+            checked[what] += 1
+            problems += [says] if says else []
+    problems += _pin_problems(study)
+    checked["pinned evaluator"] += 1
+    command = proceed.next_step(study).command if not problems else f"rlx study audit {study.name}"
+    return {"study": study.name, "checked": dict(checked), "problems": problems, "command": command}
+
+
+def _checks(study: Study, state: State, event: Event) -> Iterator[tuple[str, str]]:
+    if event.kind == "evaluated":
+        yield "scores", _score_problem(study, event)
+    elif event.kind == "weights":
+        for seed, sha256 in event["checkpoints"].items():
+            yield "checkpoints", _weights_problem(study, event["run"], int(seed), sha256)
+    elif event.kind == "decided":
+        yield "decisions", _decision_problem(study, state, event)
+
+
+def _score_problem(study: Study, event: Event) -> str:
+    """Recompute a score from its episodes."""
+    path = study.folder / event["file"]
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return f"{event['file']} is gone"
+    if files.sha256(content) != event["sha256"]:
+        return f"{event['file']} is not the file that was recorded"
+    document = files.decode(content)
+    again = scores.score_of(study, {**document, "figures": figures_again(document)})
+    told = files.number(event["score"])
+    is_same = math.isclose(again, told, rel_tol=CLOSE, abs_tol=CLOSE) or (again != again and told != told)
+    return "" if is_same else f"{event['file']}: its episodes give {again:g}, the ledger says {told:g}"
+
+
+def _weights_problem(study: Study, run: str, seed: int, sha256: str) -> str:
+    try:
+        now = weights_of(Run(study.root / "runs" / run), seed)
+    except (RlxError, OSError):
+        return f"{run}: the checkpoint of seed {seed} is gone"
+    return "" if now == sha256 else f"{run}: the checkpoint of seed {seed} is not the one that was recorded"
+
+
+def _decision_problem(study: Study, state: State, event: Event) -> str:
+    """Judge again on the scores that were there, and compare p and effect."""
+    from rlx.loop.judgement import judged_again
+
+    if event["decision"] == "debug":
+        return ""
+    again = judged_again(study, event)
+    for name in ("p", "effect"):
+        told, now = files.number(event[name]), getattr(again, name)
+        if not (math.isclose(told, now, rel_tol=1e-6, abs_tol=CLOSE) or (told != told and now != now)):
+            return f"{event['candidate']} was {event['decision']} with {name} {told:g}; its scores give {now:g}"
+    return ""
+
+
+def _pin_problems(study: Study) -> list[str]:
+    try:
+        Evaluator(study).verify()
+    except RlxError as error:
+        return [f"evaluator: {error.message}"]
+    return []
+
+
+def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
+    """Prove the chain, that every row is a legal move, and that what was anchored is in it; anchor it where asked."""
+    known = _anchor(study)
+    found = ledgers.audit(study.ledger.path, anchors=[known] if known else [])
+    state = replay(study.ledger.events()) if found.is_sound else None
+    problems = [found.says] if found.says else []
+    problems += [str(one) for one in state.violations] if state else []
+    if is_anchored and not problems:
+        known = _put_anchor(study)
+    return {
+        "study": study.name,
+        "rows": found.rows,
+        "head": found.head,
+        "is_sound": not problems,
+        "anchor": f"{ANCHORS}/{study.task_name}/{study.name} at row {known.rows}" if known else None,
+        "problems": problems,
+        "notes": list(_forgeable(state)),
+        "command": f"rlx study verify {study.name}" if not problems else f"rlx study log {study.name}",
+    }
+
+
+def _forgeable(state: State | None) -> tuple[str, ...]:
+    """Say what the approval that stands does not rule out."""
+    approval = state.approval if state else None
+    return forgeable(approval.level, human=approval.is_human) if approval else ()
+
+
+def _reference(study: Study) -> str:
+    return f"{ANCHORS}/{study.task_name}/{study.name}"
+
+
+def _anchor(study: Study) -> Anchor | None:
+    text = tools.git("cat-file", "blob", _reference(study), folder=study.root)
+    if not text:
+        return None
+    document = files.decode(text)
+    return Anchor(str(document["head"]), int(document["rows"]))
+
+
+def _put_anchor(study: Study) -> Anchor:
+    """Keep the ledger's head as a git object that a reference holds."""
+    events = study.ledger.events()
+    anchor = Anchor(events[-1].hash if events else ledgers.GENESIS, len(events))
+    content = files.encode({"head": anchor.head, "rows": anchor.rows, "study": study.name})
+    made = tools.git_bytes("hash-object", "-w", "--stdin", folder=study.root, stdin=content).decode().strip()
+    tools.git_bytes("update-ref", _reference(study), made, folder=study.root)
+    study.ledger.append("anchored", commit=made, head=anchor.head)
+    return anchor

@@ -1,0 +1,108 @@
+"""What comes next in a study, from literal positions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlx.loop.agenda import Position, Standing, Waiting, agenda
+
+APPROVED = Position("trot", is_rehearsed=True, pool=10, seeds_left=60, candidates_left=10)
+
+
+def command(at: Position) -> str:
+    return agenda(at).next.command
+
+
+def test_an_open_point_of_the_contract_comes_before_everything() -> None:
+    step = agenda(replace(APPROVED, missing=("tuning scope: not confirmed",), approval="nobody")).next
+    assert step.action == "amend"
+    assert "tuning scope" in step.why
+
+
+def test_a_rehearsal_is_proposed_before_the_approval() -> None:
+    at = replace(APPROVED, approval="nobody has approved the contract", is_rehearsed=False)
+    plan = agenda(at)
+    assert plan.next.command == "rlx study rehearse trot"
+    assert plan.also[0].command == "rlx study approve trot"
+
+
+def test_after_the_rehearsal_a_person_approves() -> None:
+    step = agenda(replace(APPROVED, approval="nobody has approved the contract")).next
+    assert step.action == "approve"
+    assert "an agent cannot" in step.why
+
+
+def test_the_baselines_pool_is_filled_before_anything_is_proposed() -> None:
+    assert command(replace(APPROVED, pool=4)) == "rlx study baseline trot"
+
+
+def test_a_full_pool_and_budget_ask_for_a_proposal() -> None:
+    assert agenda(APPROVED).next.action == "propose"
+
+
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [
+        (Standing("c001", "draft"), "rlx check candidate c001"),
+        (Standing("c001", "validated", "9f2c"), "rlx launch c001 --phase trial --plan 9f2c"),
+        (Standing("c001", "completed"), "rlx decide c001"),
+        (Standing("c001", "inconclusive", "9f2c", wants=3), "rlx launch c001 --phase trial --plan 9f2c"),
+        (Standing("c001", "debug"), "rlx check candidate c001"),
+    ],
+)
+def test_what_was_begun_is_finished_first(standing: Standing, expected: str) -> None:
+    assert command(replace(APPROVED, standings=(standing,))) == expected
+
+
+def test_a_running_job_is_waited_for() -> None:
+    at = replace(APPROVED, waiting=(Waiting("j001", "trot_c001_001", "c001", "trial"),))
+    assert command(at) == "rlx wait trot_c001_001 --timeout 300"
+
+
+def test_with_room_for_two_jobs_others_go_on_meanwhile() -> None:
+    at = replace(APPROVED, parallel=2, waiting=(Waiting("j001", "trot_c001_001", "c001", "trial"),))
+    assert next(step.action for step in agenda(at).also) == "propose"
+
+
+def test_a_head_that_moved_is_trained_on_fresh_seeds_then_measured() -> None:
+    moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"})
+    assert command(moved) == "rlx launch c001 --phase promotion --plan 9f2c"
+    assert command(replace(moved, head_fresh=6)) == "rlx verdict c001"
+    assert agenda(replace(moved, head_fresh=6, head_measured=6)).next.action == "propose"
+
+
+def test_seeds_of_the_claim_are_never_spent_on_trials() -> None:
+    at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, plans={"c001": "9f2c"}, seeds_left=28)
+    assert command(at) == "rlx launch baseline --phase confirmation"
+
+
+def test_the_claim_trains_both_sides_then_decides() -> None:
+    at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, plans={"c001": "9f2c"}, seeds_left=20)
+    assert command(replace(at, seeds_left=10, confirmed=frozenset({"baseline"}))) == (
+        "rlx launch c001 --phase confirmation --plan 9f2c"
+    )
+    both = replace(at, seeds_left=0, confirmed=frozenset({"baseline", "c001"}))
+    assert command(both) == "rlx decide c001"
+
+
+def test_without_a_moved_head_an_empty_budget_ends_in_the_report() -> None:
+    assert command(replace(APPROVED, seeds_left=5)) == "rlx study report trot"
+
+
+def test_a_stop_rule_ends_the_search_and_leaves_the_claim() -> None:
+    stopped = replace(APPROVED, stopped="stop rule: rejected_in_a_row >= 3")
+    assert agenda(stopped).next.action == "report"
+    moved = replace(stopped, head="c001", head_fresh=6, head_measured=6, plans={"c001": "9f2c"})
+    assert command(moved) == "rlx launch baseline --phase confirmation"
+
+
+def test_a_ledger_that_is_not_sound_is_audited_and_nothing_else() -> None:
+    plan = agenda(replace(APPROVED, violations=("row 3 (decided): there is no candidate c001",)))
+    assert [plan.next.action, *(step.action for step in plan.also)] == ["audit", "report"]
+
+
+def test_a_used_up_claim_is_not_offered_again() -> None:
+    at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, claims_left=0, seeds_left=20)
+    assert command(at) == "rlx study report trot"
