@@ -13,7 +13,7 @@ import pytest
 
 from rlx.errors import JobFailed, UsageError
 from rlx.launch.executor import Job
-from rlx.launch.executors.custom import CustomExecutor, words
+from rlx.launch.executors.custom import CustomExecutor, final_state, words
 from rlx.testing import ExecutorContract
 
 NOHUP = """#!/bin/sh
@@ -64,6 +64,22 @@ def test_a_command_is_words_alone_and_one_quoted_text_inside_another() -> None:
     assert words(["run", "{command}", "--n={cores}"], {"cores": "2"}, command) == ["run", *command, "--n=2"]
     assert words(["--wrap={command}"], {}, command) == ["--wrap=python -c 'print('\"'\"'a b'\"'\"')'"]
     assert words(["{unknown}"], {}, command) == ["{unknown}"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "state"),
+    [
+        ("JobId=7 JobState=RUNNING Reason=None Deadline=N/A Requeue=0", None),
+        ("JobId=7\n   JobState=OUT_OF_MEMORY Reason=OutOfMemory", "OUT_OF_MEMORY"),
+        ("PENDING\n", None),
+        ("TIMEOUT\n", "TIMEOUT"),
+        ("phase: Failed", "FAILED"),
+        ("COMPLETING", None),
+        ("", None),
+    ],
+)
+def test_a_final_state_is_read_from_what_a_scheduler_prints(printed: str, state: str | None) -> None:
+    assert final_state(printed) == state
 
 
 def test_a_scheduler_that_refuses_is_quoted_and_the_job_can_be_submitted_again(tmp_path: Path) -> None:
@@ -161,6 +177,9 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert time.monotonic() < deadline, (base / "log" / "ctld.log").read_text()[-2000:]
         time.sleep(0.2)
     yield conf
+    deadline = time.monotonic() + 30
+    while subprocess.run(["squeue", "-h"], env=path, capture_output=True).stdout and time.monotonic() < deadline:
+        time.sleep(0.2)  # a step that cannot report its end would stay for ever
     for name in ("d.pid", "ctld.pid", "m/pid"):
         subprocess.run(["kill", (base / name).read_text().strip()], check=False)
 

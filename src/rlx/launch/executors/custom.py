@@ -75,7 +75,7 @@ class CustomExecutor:
         done = _try(words(self._poll, self._engine(job), []))
         if done.returncode and any(word in done.stderr.lower() for word in UNREACHABLE):
             return Standing("queued" if standing.state == "queued" else "running", says=done.stderr.strip()[:200])
-        state = next((word for word in OVER if word in done.stdout.upper()), None)
+        state = final_state(done.stdout)
         if done.returncode == 0 and state is None:
             return Standing("running" if standing.state == "lost" else "queued", says=done.stdout.strip()[:200])
         again = self._desk.standing(job)  # it may have ended between the two questions
@@ -107,6 +107,16 @@ class CustomExecutor:
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             engine = job
         return {"id": engine, "name": job}
+
+
+def final_state(printed: str) -> str | None:
+    """Return the final state that a scheduler printed, alone or as `JobState=FAILED`; None where it printed none."""
+    for token in printed.split():
+        name, _, value = token.rpartition("=")
+        word = value.strip("\"',;:.").upper()
+        if word in OVER and (not name or name.lower().endswith("state")):
+            return word
+    return None
 
 
 def words(template: Sequence[str], places: Mapping[str, str], command: Sequence[str]) -> list[str]:
