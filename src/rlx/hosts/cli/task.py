@@ -9,7 +9,7 @@ jsonl:{result} --result-name success, --metrics tensorboard:{out}/tb --name retu
 reward=reach/reward.py a repository of its own is complete.
 
 Example: rlx task new cartpole --config configs/cartpole.yaml
-         rlx task new reach --train "python train.py --seed {seed} --out {out} {overrides}" --checkpoint {out}/policy.npz
+         rlx task new reach --train "python train.py --seed {seed} --out {out} {overrides}" --checkpoint {out}/net.npz
          rlx task show reach
 """
 
