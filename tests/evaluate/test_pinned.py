@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rlx import files
+from rlx.config.schema import Source
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate import staged
 from rlx.evaluate.pin import pin
@@ -61,7 +62,7 @@ class Repository:
     def measure(self, **changes: Any) -> Sealed:
         command = replace(
             self.asked.command,
-            **{key: changes.pop(key) for key in ("argv", "policy_files", "metric") if key in changes},
+            **{key: changes.pop(key) for key in ("argv", "policy_files", "metric", "source") if key in changes},
         )
         out = self.checkpoint.parent.parent / "study" / "evidence" / "one.json"
         (found,) = pinned(
@@ -101,6 +102,25 @@ def test_only_listed_files_of_the_worktree_are_there(repository: Repository) -> 
     (repository.worktree / "net.py").write_text("def act(gain):\n    return 3 * gain\n")
     assert repository.measure().required()["score"] == 6 * 500_000_000.5
     assert repository.measure(policy_files=()).required()["score"] == 2 * 500_000_000.5
+
+
+def test_figures_can_be_printed_and_a_result_behind_a_link_is_none(repository: Repository) -> None:
+    source = Source(reader="stdout", names={"mean": "Reward"})
+    (repository.worktree / "net.py").write_text("import sys\nprint('Reward: 12.5')\nsys.exit()")
+    found = repository.measure(source=source, metric="mean")
+    assert found.required()["score"] == 12.5
+    assert "reader" in found.required()["protocol"]["source"]
+    code = "os.symlink('/etc', os.path.dirname(sys.argv[3]) + '/../scratch/x')\nsys.exit()"
+    linked = Source(reader="csv", path="../scratch/x/passwd")
+    assert "behind a link" in repository.failing(code, source=linked)
+
+
+def test_a_result_that_came_with_the_tree_is_not_taken_for_a_new_one(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "tree" / "result.json").write_text('{"score": 1e6}')
+    pinned_with_result = pin(tmp_path / "tree", tmp_path / "study" / "other")
+    source = Source(reader="jsonl", path="result.json")
+    code = "sys.exit(0)"
+    assert "wrote no result" in repository.failing(code, source=source, metric="score", pin=pinned_with_result)
 
 
 def test_files_that_are_no_policy_are_refused(repository: Repository, tmp_path: Path) -> None:

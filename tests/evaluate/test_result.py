@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rlx.config.schema import Source
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.result import read_result
 
@@ -48,6 +49,39 @@ def test_figures_of_episodes_are_worked_out_and_not_believed(tmp_path: Path) -> 
 def test_anything_else_is_invalid(tmp_path: Path, content: object, says: str) -> None:
     with pytest.raises(EvidenceInvalid, match=says):
         read(tmp_path, content)
+
+
+def test_json_lines_count_by_their_last_values(tmp_path: Path) -> None:
+    figures, _ = read(tmp_path, '{"score": 1, "x": 2}\n{"score": 3}\n')
+    assert figures == {"score": 3.0, "x": 2.0}
+
+
+def of_source(tmp_path: Path, text: str, printed: str = "", **source: object) -> dict[str, float]:
+    (tmp_path / "result").write_text(text)
+    return read_result(
+        tmp_path / "result", names={"mean": "reward"}, episodes=2, source=Source.model_validate(source), printed=printed
+    )[0]
+
+
+def test_a_table_and_printed_lines_are_read_too(tmp_path: Path) -> None:
+    assert of_source(tmp_path, "reward,note\n1.5,a\n2.5,b\n", reader="csv") == {"reward": 2.5, "mean": 2.5}
+    printed = "loading\nreward: 3.5  length=12\n\x1b[32mreward: 4.5\x1b[0m\n"
+    assert of_source(tmp_path, "", printed, reader="stdout") == {"reward": 4.5, "length": 12.0, "mean": 4.5}
+    pattern = r"mean reward (?P<reward>[-\d.]+)"
+    assert of_source(tmp_path, "", "mean reward -7.5 +/- 1", reader="stdout", pattern=pattern)["mean"] == -7.5
+    assert of_source(tmp_path, "", "nothing", reader="stdout") == {}
+
+
+def test_tensorboard_figures_are_read_and_links_in_their_folder_refused(tmp_path: Path) -> None:
+    tensorboard = pytest.importorskip("torch.utils.tensorboard")
+    with tensorboard.SummaryWriter(str(tmp_path / "logs")) as writer:
+        for step, value in enumerate((1.0, 2.0)):
+            writer.add_scalar("reward", value, step)
+    source = Source(reader="tensorboard")
+    assert read_result(tmp_path / "logs", names={}, episodes=2, source=source)[0] == {"reward": 2.0}
+    (tmp_path / "logs" / "link").symlink_to("/etc/passwd")
+    with pytest.raises(EvidenceInvalid, match="link, which is no file"):
+        read_result(tmp_path / "logs", names={}, episodes=2, source=source)
 
 
 def test_links_pipes_and_nothing_are_no_result(tmp_path: Path) -> None:

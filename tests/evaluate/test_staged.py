@@ -10,6 +10,7 @@ import pytest
 from rlx.errors import CheckpointInvalid, NotFound
 from rlx.evaluate import staged
 from rlx.files import sha256
+from rlx.runs import opaque
 from tests.evaluate.trained import Trained
 
 
@@ -24,7 +25,9 @@ def test_a_folder_is_known_by_all_its_files(tmp_path: Path) -> None:
     (tmp_path / "model" / "deep").mkdir(parents=True)
     (tmp_path / "model" / "a").write_text("1")
     (tmp_path / "model" / "deep" / "b").write_text("2")
+    (tmp_path / "model" / "deep.b").write_text("2")
     before = staged.sha256(tmp_path / "model")
+    assert before == opaque.sha256(tmp_path / "model")
     assert staged.stage(tmp_path / "model", tmp_path / "copy") == before
     assert staged.sha256(tmp_path / "copy") == before
     (tmp_path / "model" / "deep" / "b").write_text("3")

@@ -11,25 +11,29 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rlx import files, sandbox
 from rlx.errors import EvidenceInvalid, Refused, RlxError
 from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
-from rlx.evaluate.result import read_result
+from rlx.evaluate.result import LARGEST_BYTES, read_result
 from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, tail
 from rlx.evaluate.staged import stage
 from rlx.evaluate.tally import score
 from rlx.evaluate.variables import plain_environment
 from rlx.runs.provenance import versions
 from rlx.sandbox import Box, Caps
+
+if TYPE_CHECKING:
+    from rlx.config.schema import Source
 
 LEVEL = "pinned"
 _LOOK_SECONDS = 0.1
@@ -42,7 +46,8 @@ ACT_BY_NAME = ("sitecustomize.py", "usercustomize.py", "conftest.py")
 class Command:
     """A repository's own evaluation: argv with placeholders, and what its figures are called.
 
-    Placeholders: `{checkpoint}`, `{episodes}`, `{episode_seed}` (the first), `{result}` (the file to write), `{out}`.
+    Placeholders: `{checkpoint}`, `{episodes}`, `{episode_seed}` (the first), `{result}` (the file to write), `{out}`
+    (its folder). Without a `source` the result is a JSON object; a source's path has the same placeholders.
     """
 
     argv: tuple[str, ...]
@@ -50,6 +55,7 @@ class Command:
     names: Mapping[str, str] = field(default_factory=dict)
     python_path: tuple[str, ...] = (".",)
     policy_files: tuple[str, ...] = ()
+    source: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,7 @@ class Pinned:
             "command": list(self.command.argv),
             "metric": self.command.metric,
             "names": dict(self.command.names),
+            "source": self.command.source.model_dump(mode="json") if self.command.source else None,
             "pin": self.pin.sha256,
             "episodes": self.episodes,
             "seeds": list(self.seeds),
@@ -139,6 +146,10 @@ class _Place:
     def result(self) -> Path:
         return self.folder / "result" / "result.json"
 
+    @property
+    def printed(self) -> Path:
+        return self.folder / "printed.txt"
+
 
 def _prepared(asked: Pinned, subject: Subject, folder: Path) -> _Place:
     place = _Place(folder, folder / "staged" / subject.checkpoint.name)
@@ -155,6 +166,9 @@ def _prepared(asked: Pinned, subject: Subject, folder: Path) -> _Place:
             raise Refused(
                 f"policy file {name} is named by the eval command: it is the evaluator", hint="adapter.policy_files"
             )
+    stale = _result_path(asked, place)
+    if stale.resolve().is_relative_to(place.tree):
+        _forget(stale)
     return replace(place, digest=digest, laid_over=laid)
 
 
@@ -189,10 +203,10 @@ def _run(asked: Pinned, place: _Place) -> Failure | None:
     caps = Caps(
         limits.processes, limits.memory_bytes, place.folder, limits.scratch_bytes + sandbox.folder_bytes(place.folder)
     )
-    with tempfile.TemporaryFile() as log:
+    with place.printed.open("w+b") as log:
         process = sandbox.start(
-            _filled(asked, place), _box(asked, place), env=_environment(asked, place), cwd=place.tree,
-            stdout=log, stderr=log, may_go_unenforced=asked.may_go_unenforced,
+            _filled(asked, place, asked.command.argv), _box(asked, place), env=_environment(asked, place),
+            cwd=place.tree, stdout=log, stderr=log, may_go_unenforced=asked.may_go_unenforced,
         )  # fmt: skip
         try:
             failure = _watched(process, caps, limits.seconds)
@@ -218,7 +232,8 @@ def _ending(process: sandbox.Program, log: IO[bytes]) -> Failure | None:
     return Failure("command", f"the eval command ended with exit code {process.returncode}: {tail(log)}")
 
 
-def _filled(asked: Pinned, place: _Place) -> list[str]:
+def _filled(asked: Pinned, place: _Place, words: Sequence[str]) -> list[str]:
+    """Put values for the placeholders."""
     values = {
         "{checkpoint}": str(place.checkpoint),
         "{episodes}": str(asked.episodes),
@@ -226,10 +241,10 @@ def _filled(asked: Pinned, place: _Place) -> list[str]:
         "{result}": str(place.result),
         "{out}": str(place.result.parent),
     }
-    argv = list(asked.command.argv)
+    filled = list(words)
     for placeholder, value in values.items():
-        argv = [word.replace(placeholder, value) for word in argv]
-    return argv
+        filled = [word.replace(placeholder, value) for word in filled]
+    return filled
 
 
 def _box(asked: Pinned, place: _Place) -> Box:
@@ -247,11 +262,40 @@ def _environment(asked: Pinned, place: _Place) -> dict[str, str]:
     return {**plain_environment(), **sandbox.private(place.scratch), "PYTHONPATH": path, "PYTHONNOUSERSITE": "1"}
 
 
+def _figures(asked: Pinned, place: _Place) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    source, path = asked.command.source, _result_path(asked, place)
+    if source is None or source.reader != "tensorboard":
+        _refuse_more(place, path)
+    if not path.resolve().is_relative_to(place.folder):
+        raise EvidenceInvalid("its result is behind a link, or outside of the evaluation's own folder")
+    names = {**(source.names if source else {}), **asked.command.names}
+    printed = place.printed.read_bytes()[-LARGEST_BYTES:].decode("utf-8", "replace")
+    return read_result(path, names=names, episodes=asked.episodes, source=source, printed=printed)
+
+
+def _result_path(asked: Pinned, place: _Place) -> Path:
+    source = asked.command.source
+    (told,) = _filled(asked, place, [source.path if source and source.path else "{result}"])
+    return place.tree / told
+
+
+def _forget(path: Path) -> None:
+    """Remove a result that came with the tree: it is an older one, and nobody wrote it here."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _refuse_more(place: _Place, result: Path) -> None:
+    """Refuse further files beside the result: one result is one file."""
+    for path in place.result.parent.iterdir():
+        if path != result:
+            raise EvidenceInvalid(f"beside its result it wrote {path.name}")
+
+
 def _document(asked: Pinned, place: _Place, enforced: Mapping[str, Any]) -> dict[str, Any]:
-    extra = [path.name for path in place.result.parent.iterdir() if path != place.result]
-    if extra:
-        raise EvidenceInvalid(f"beside its result it wrote {extra[0]}")
-    figures, rows = read_result(place.result, names=asked.command.names, episodes=asked.episodes)
+    figures, rows = _figures(asked, place)
     value = score(figures, asked.command.metric)
     return {
         "schema": SCHEMA,

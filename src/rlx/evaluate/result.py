@@ -1,41 +1,94 @@
 """What a repository's own evaluation wrote: figures that are numbers, and its episodes where it tells them.
 
-A result is one JSON object: figures by name, here or under `figures`, and `episodes` as returns or as rows with
-`return`, `length`, `success`. Where there are episodes, mean and rates are worked out from them.
+Usually it is one JSON object: figures by name, here or under `figures`, and `episodes` as returns or as rows with
+`return`, `length`, `success`. Where there are episodes, mean and rates are worked out from them. A `Source` may name
+another kind: JSON lines, CSV, TensorBoard or what was printed; the last value of each figure counts.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.tally import tally
+from rlx.runs.reader import as_number, reader
+from rlx.runs.readers.stdout import StdoutReader
+
+if TYPE_CHECKING:
+    from rlx.config.schema import Source
 
 LARGEST_BYTES = 2**26
 EPISODES = "episodes"
+_NO_STEP = "no_step"  # a result has none
+Figures = dict[str, float]
+Rows = list[dict[str, Any]]
 
 
 def read_result(
-    path: Path, *, names: Mapping[str, str], episodes: int
-) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    path: Path, *, names: Mapping[str, str], episodes: int, source: Source | None = None, printed: str = ""
+) -> tuple[Figures, Rows]:
     """Return figures and episode rows of a result; `names` maps what rlx calls a figure to what the file calls it.
 
     Raises `EvidenceInvalid` for a result that is missing, unreadable, or of another number of episodes.
     """
-    content = _object(path)
+    kind = "jsonl" if source is None else source.reader
+    if kind == "jsonl":
+        figures, rows = _of_object(_object(path), episodes)
+    else:
+        assert source is not None
+        of_kind = {"csv": _of_csv, "tensorboard": _of_tensorboard}
+        figures, rows = _of_print(printed, source) if kind == "stdout" else of_kind[kind](path), []
+    figures |= {name: figures[theirs] for name, theirs in names.items() if theirs in figures}
+    return {**figures, **(_worked_out(rows) if rows else {})}, rows
+
+
+def _of_object(content: dict[str, Any], episodes: int) -> tuple[Figures, Rows]:
     rows = [_row(one, index) for index, one in enumerate(_listed(content.get(EPISODES)))]
     if rows and len(rows) != episodes:
         raise EvidenceInvalid(f"the result is of {len(rows)} episodes; {episodes} were asked for")
     told = {**content, **(content["figures"] if isinstance(content.get("figures"), dict) else {})}
-    figures = {name: float(value) for name, value in told.items() if _is_number(value)}
-    figures |= {name: figures[theirs] for name, theirs in names.items() if theirs in figures}
-    return {**figures, **(_worked_out(rows) if rows else {})}, rows
+    return {name: float(value) for name, value in told.items() if _is_number(value)}, rows
+
+
+def _of_csv(path: Path) -> Figures:
+    table = csv.DictReader(io.StringIO(_content(path).decode("utf-8", "replace")))
+    return _last(pair for row in table for pair in row.items() if pair[0] is not None)
+
+
+def _of_print(printed: str, source: Source) -> Figures:
+    """Return the last value of every figure in what was printed: by the pattern's groups, or as `name: value`."""
+    lines = printed.splitlines()
+    if source.pattern is None:
+        reading = StdoutReader(step=_NO_STEP)
+        return _last(pair for point in reading.parse([f"{_NO_STEP}=0", *lines]) for pair in point.values.items())
+    matches = (match for line in lines for match in re.finditer(source.pattern, line))
+    return _last(pair for match in matches for pair in match.groupdict().items())
+
+
+def _of_tensorboard(path: Path) -> Figures:
+    _refuse_links(path)
+    return _last(pair for point in reader("tensorboard").read(path, is_last=True) for pair in point.values.items())
+
+
+def _last(pairs: Iterable[tuple[str, Any]]) -> Figures:
+    return {name: number for name, value in pairs if (number := as_number(value)) is not None}
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuse a folder that leads elsewhere: whoever wrote it could not read there, and we could."""
+    for here, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            if not stat.S_ISDIR(mode := os.lstat(f"{here}/{name}").st_mode) and not stat.S_ISREG(mode):
+                raise EvidenceInvalid(f"its result has {name}, which is no file")
 
 
 def _worked_out(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -46,11 +99,38 @@ def _worked_out(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file, or of several lines their last values."""
+    content = _content(path)
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        lines = content.split(b"\n")
+        if len([line for line in lines if line.strip()]) < 2:
+            raise EvidenceInvalid(f"its result is not JSON: {error}") from None
+        return _of_lines(lines)
+    if not isinstance(found, dict):
+        raise EvidenceInvalid("its result is not a JSON object")
+    return found
+
+
+def _of_lines(lines: Iterable[bytes]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for line in lines:
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise EvidenceInvalid(f"its result is not JSON: {error}") from None
+            merged |= row if isinstance(row, dict) else {}
+    return merged
+
+
+def _content(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise EvidenceInvalid(
-            "it ended well and wrote no result", hint="does its eval command write {result}?"
+            "it ended well and wrote no result", hint="does the eval command write {result}?"
         ) from None
     except OSError as error:
         raise EvidenceInvalid(f"its result cannot be opened: {error.strerror}") from None
@@ -58,14 +138,7 @@ def _object(path: Path) -> dict[str, Any]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_BYTES:
             raise EvidenceInvalid(f"its result is no file of at most {LARGEST_BYTES} bytes")
-        content = stream.read()
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise EvidenceInvalid(f"its result is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise EvidenceInvalid("its result is not a JSON object")
-    return found
+        return stream.read()
 
 
 def _listed(value: Any) -> list[Any]:
