@@ -1,10 +1,10 @@
-# setup · demo · test · check · bench · release-check.  Needs only python3, git and make.
+# setup · demo · test · check · clients · bench · release-check.  Needs only python3, git and make.
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 
-.PHONY: setup demo test check bench docs release-check clean
+.PHONY: setup demo test check clients bench docs release-check clean
 setup: $(VENV)/dev.stamp
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt
@@ -38,6 +38,10 @@ check: $(VENV)/dev.stamp
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(PY) docs/generate.py --check
+
+# the real Claude Code, Codex, MCP inspector and skills validator that tests/hosts_real drives (once, 1.1 GB, needs npm)
+clients:
+	@bash tests/hosts_real/install.sh
 
 docs: $(VENV)/dev.stamp
 	@$(PY) docs/generate.py

@@ -5,10 +5,12 @@ The reader is `hosts/plugin/hooks/gate.py`, which has the standard library only 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+from rlx import files
 from rlx.study.contract import Contract
 from rlx.study.task import Task
 
@@ -84,3 +86,22 @@ def _entries(argv: tuple[str, ...]) -> Iterator[str]:
             found = True
     if argv and not found and argv[0] not in _STARTERS:
         yield PurePosixPath(argv[0]).name
+
+
+def approved_study(root: Path, *, now: float | None = None) -> str | None:
+    """Return the name of the project's active study if `hook.json` says that it is approved, as hooks read it."""
+    active = _read(root / ".rlx" / "active.json")
+    task, study = active.get("task"), active.get("study")
+    if not task or not study:
+        return None
+    view = _read(root / ".rlx" / "tasks" / str(task) / "studies" / str(study) / FILE)
+    expires = view.get("expires")
+    is_live = view.get("approved") is True and (expires is None or (now or time.time()) < float(expires))
+    return str(study) if is_live else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    document = files.read_json(path)
+    return document if isinstance(document, dict) else {}

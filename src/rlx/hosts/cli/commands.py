@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verdict": ("a study", "judge a candidate on what is trained"),
     "decide": ("a study", "let the contract's rule decide about a candidate"),
     "check": ("understanding", "check an environment, a candidate or a contract"),
+    "mcp": ("agents", "serve rlx to an agent over MCP, on standard input and output"),
     "skills": ("agents", "install skills for Claude Code and Codex, or remove them"),
 }
 

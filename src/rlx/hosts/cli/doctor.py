@@ -34,6 +34,7 @@ EXTRAS = {
     "mujoco": ("mujoco",),
     "tensorboard": ("tensorboard",),
     "wandb": ("wandb",),
+    "mcp": ("mcp",),
 }
 LOW_DISK_BYTES, NO_DISK_BYTES = 2e9, 50e6
 Check = dict[str, Any]
@@ -45,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     root = project.root()
-    checks = [*_software(), *_machine(root), *_tools(root, is_quick=args.quick)]
+    checks = [*_software(), *_machine(root), *_tools(root, is_quick=args.quick), *_hooks(root)]
     is_broken = any(check["state"] == BROKEN for check in checks)
     return {"root": str(root), "checks": checks, "is_sound": not is_broken, "exit_code": int(is_broken)}
 
@@ -139,6 +140,14 @@ def _sandbox() -> Iterator[Check]:
     tried = sum(says.endswith(": denied") for says in found.enforced)
     yield _check("sandbox", OK, f"Landlock {found.abi}, tried out: {tried} ways out are closed, without network")
     yield _check("sandbox leaves open", OK, "; ".join(found.not_covered))
+
+
+def _hooks(root: Path) -> Iterator[Check]:
+    """Say whether coding agents are stopped before they train beside the door; `rlx launch` enforces in any case."""
+    from rlx.hosts.hook_state import states
+
+    for state in states(root):
+        yield _check(f"hook in {state.host}", OK if state.is_live else MISSING, state.says, state.hint)
 
 
 def _attempt(name: str, action: Callable[[], str]) -> Check:

@@ -48,7 +48,8 @@ def govern(root: Path, view: dict[str, Any] | str) -> None:
 
 
 def ask(here: Path, tool: str, given: dict[str, str], **environment: str) -> subprocess.CompletedProcess[str]:
-    call = {"hook_event_name": "PreToolUse", "cwd": str(here), "tool_name": tool, "tool_input": given}
+    call = {"session_id": "s", "transcript_path": "/tmp/t.jsonl", "cwd": str(here), "hook_event_name": "PreToolUse",
+            "tool_name": tool, "tool_input": given}  # fmt: skip
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("CLAUDE")}
     return subprocess.run(
         ["/bin/sh", str(GATE)], input=json.dumps(call), cwd=here, env={**inherited, **environment},
@@ -141,7 +142,6 @@ def test_an_agent_never_approves_whatever_the_state(project: Path) -> None:
     govern(project, {**VIEW, "approved": False})
     assert "a person" in (run(project, "rlx study approve s1") or "")
     assert "a person" in (run(project, "python -m rlx study approve s1 --yes") or "")
-    assert run(project, "rlx study approve s1 --dry-run") is None
 
 
 def test_edits_happen_in_a_candidates_worktree_on_the_surface(project: Path) -> None:
@@ -186,6 +186,17 @@ def test_a_study_is_found_from_elsewhere(project: Path, tmp_path: Path) -> None:
     assert "protected" in (edit(other, project / "evals/success.py") or "")
     assert "rlx launch" in (run(other, f"cd '{project}' && python scripts/train.py") or "")
     assert "rlx launch" in (run(other, f"python '{project}/scripts/train.py'") or "")
+
+
+def test_a_study_below_the_session_is_found_by_the_edited_file(project: Path) -> None:
+    above = project.parent
+    assert "protected" in (edit(above, project / "evals/success.py") or "")
+    assert "rlx launch" in (run(above, "cd 'a project' && python scripts/train.py") or "")
+    assert edit(above, project / "README.md") is None
+    long = {"content": "x" * 30_000, "file_path": str(project / "evals/success.py")}
+    assert "protected" in (reason(ask(above, "Write", long)) or "")
+    odd = project / 'evals/a "quoted" é.py'
+    assert "protected" in (edit(above, odd) or "")
 
 
 @pytest.mark.parametrize("view", [{**VIEW, "approved": False}, {**VIEW, "expires": 1.0}])

@@ -217,7 +217,7 @@ def is_approval(head: str, words: list[str]) -> bool:
     """Say whether a command approves a contract: a person's act, whatever the study's state."""
     rest = [word for word in words if not word.startswith("-")]
     is_rlx = head == "rlx" or ("rlx" in words[:4] and head.startswith("python"))
-    return is_rlx and "approve" in rest and "study" in rest and "--dry-run" not in words
+    return is_rlx and "approve" in rest and "study" in rest
 
 
 def judge_training(study: Study, head: str, words: list[str], folder: str) -> str | None:

@@ -14,11 +14,27 @@ find_study() { # sets $place to the nearest folder upwards from $1 that has an a
   return 1
 }
 
+edits_elsewhere() { # sets $place where the edited file, and not this folder, is inside a study; unsure is yes
+  path=$(printf '%.2000s' "$call") # the path stands before the text, which may be long
+  case $path in
+    *'"file_path"'*'"'*'"'*) path=${path#*'"file_path"'} ;;
+    *'"notebook_path"'*'"'*'"'*) path=${path#*'"notebook_path"'} ;;
+    *) return 0 ;;
+  esac
+  path=${path#*'"'}
+  path=${path%%'"'*}
+  case $path in
+    *\\*) return 0 ;;
+    /*) find_study "${path%/*}" ;;
+    *) return 0 ;;
+  esac
+}
+
 if ! find_study "$here" && ! find_study "${CLAUDE_PROJECT_DIR:-}"; then
   case $call in
-    *.rlx* | *rlx\ study* | *train*) ;; # a command may go to a study elsewhere
-    *'"file_path"'*"\"$here/"*) exit 0 ;;
-    *'"file_path"'* | *'"notebook_path"'*) ;; # an edit outside this folder may
+    *'"file_path"'* | *'"notebook_path"'*) edits_elsewhere || exit 0 ;;
+    # a command, or a patch, reaches a study elsewhere only by a path
+    *'"command"'*/*.rlx* | *'"command"'*/*train* | *'"command"'*train*/* | *'"command"'*/*approve*) ;;
     *) exit 0 ;;
   esac
 fi
