@@ -11,7 +11,6 @@ import yaml
 
 import rlx
 from rlx.hosts import shipped
-from rlx.hosts.cli.commands import COMMANDS
 from rlx.hosts.cli.parser import parser_of
 from rlx.hosts.shipped import Skill
 
@@ -88,14 +87,6 @@ def test_topics_have_one_name_and_a_title() -> None:
     assert all(topic.title for topic in shipped.topics())
 
 
-PENDING = {"next", "status", "propose", "launch", "verdict", "decide", "task", "study"}
-"""Verbs whose names are fixed and whose commands are being built; a line that uses one is checked once it is there."""
-
-
-def is_pending(words: list[str]) -> bool:
-    return words[0] in PENDING - set(COMMANDS) or words[:2] in (["check", "candidate"], ["check", "contract"])
-
-
 def command_lines() -> list[tuple[str, str]]:
     """Return every `rlx …` line of the code blocks, and every inline one that is a whole command."""
     found = []
@@ -112,8 +103,6 @@ def command_lines() -> list[tuple[str, str]]:
 def test_every_command_line_parses_against_the_real_cli(page: str, line: str) -> None:
     assert line.startswith("rlx "), f"{page}: skills call rlx only"
     words = shlex.split(line)[1:]
-    if is_pending(words):
-        pytest.skip(f"rlx {words[0]} is not there yet")
     if len(words) == 1 or words == ["study", "approve"]:  # named in a sentence, not typed
         parser_of(words[0])
         return
