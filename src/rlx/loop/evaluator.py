@@ -19,6 +19,7 @@ from rlx.evaluate.pinned import Command, Pinned, pinned
 from rlx.evaluate.seal import Limits, Seal, Sealed, Subject, sealed
 from rlx.evaluate.tally import tally
 from rlx.launch import worktree
+from rlx.runs import opaque
 from rlx.runs.run import Run
 from rlx.study import recipe
 from rlx.study.contract import Contract
@@ -197,7 +198,9 @@ def _remove(path: Path) -> None:
 
 def final_checkpoint(run: Run, seed: int) -> Path:
     """Return where the final policy of a seed is: rlx's own bundle, or the file that a command left."""
-    return run.seed(seed).checkpoints / "latest"
+    folder = run.seed(seed).checkpoints
+    kept = opaque.find(folder)
+    return kept.path if kept else folder / opaque.LATEST
 
 
 def weights_of(run: Run, seed: int) -> str | None:

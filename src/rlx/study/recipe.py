@@ -65,7 +65,7 @@ def _command(adapter: Adapter, changes: Mapping[str, Any]) -> dict[str, Any]:
         "train": list(adapter.train),
         "prefix": list(adapter.prefix),
         "override": adapter.override,
-        "overrides": {**adapter.defaults, **changes},
+        "overrides": dict(changes),
         "metrics": adapter.metrics.model_dump(mode="json") if adapter.metrics else None,
         "checkpoint": adapter.checkpoint,
         "python_path": list(adapter.python_path),
