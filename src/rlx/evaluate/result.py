@@ -1,8 +1,7 @@
 """What a repository's own evaluation wrote: figures that are numbers, and its episodes where it tells them.
 
 Usually it is one JSON object: figures by name, here or under `figures`, and `episodes` as returns or as rows with
-`return`, `length`, `success`. Where there are episodes, mean and rates are worked out from them. A `Source` may name
-another kind: JSON lines, CSV, TensorBoard or what was printed; the last value of each figure counts.
+`return`, `length`, `success` or other figures, whose means are worked out from them. A `Source` may name another kind: JSON lines, CSV, TensorBoard or what was printed; the last value of each figure counts.
 """
 
 from __future__ import annotations
@@ -47,8 +46,9 @@ def read_result(
         assert source is not None
         of_kind = {"csv": _of_csv, "tensorboard": _of_tensorboard}
         figures, rows = _of_print(printed, source) if kind == "stdout" else of_kind[kind](path), []
+    figures |= _worked_out(rows) if rows else {}
     figures |= {name: figures[theirs] for name, theirs in names.items() if theirs in figures}
-    return {**figures, **(_worked_out(rows) if rows else {})}, rows
+    return figures, rows
 
 
 def _of_object(content: dict[str, Any], episodes: int) -> tuple[Figures, Rows]:
@@ -92,10 +92,14 @@ def _refuse_links(folder: Path) -> None:
 
 
 def _worked_out(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Return what the rows say; nothing about lengths and endings where they do not tell them."""
+    """Return the mean of every figure that all rows have, and what returns say where they tell them."""
+    shared = set(rows[0]).intersection(*rows) - {"seed"}
+    means = {name: sum(float(row[name]) for row in rows) / len(rows) for name in shared}
+    if "return" not in shared:
+        return means
     found = tally([{"length": 0, **row} for row in rows])
-    untold = {"terminated_rate", *(() if all("length" in row for row in rows) else ("length_mean",))}
-    return {name: value for name, value in found.items() if name not in untold}
+    untold = {"terminated_rate", *(() if "length" in shared else ("length_mean",))}
+    return {**means, **{name: value for name, value in found.items() if name not in untold}}
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -146,13 +150,18 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _row(value: Any, index: int) -> dict[str, Any]:
+    """Return an episode's numbers and claims; a number alone is its return."""
     row = {"return": value} if _is_number(value) else value
-    if not isinstance(row, dict) or not _is_number(row.get("return")):
+    if not isinstance(row, dict):
         raise EvidenceInvalid(f"episode {index} of the result has no `return`")
-    if not math.isfinite(row["return"]):
-        raise EvidenceInvalid(f"episode {index} of the result returned {row['return']}")
-    kinds: dict[str, Any] = {"seed": int, "return": (int, float), "length": int, "success": bool}
-    return {key: row[key] for key, kind in kinds.items() if isinstance(row.get(key), kind)}
+    kept = {key: one for key, one in row.items() if isinstance(one, (int, float))}
+    wrong = [key for key, one in kept.items() if not math.isfinite(one)]
+    if wrong == ["return"]:
+        raise EvidenceInvalid(f"episode {index} of the result returned {kept['return']}")
+    if not kept or wrong:
+        what = f"{kept[wrong[0]]} as `{wrong[0]}`" if wrong else "no figures"
+        raise EvidenceInvalid(f"episode {index} of the result has {what}")
+    return kept
 
 
 def _is_number(value: Any) -> bool:

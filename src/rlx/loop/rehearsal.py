@@ -122,6 +122,8 @@ class Rehearsal:
         out = self.study.evidence / "smoke"
         evaluator = Evaluator(self.study)
         document = next(evaluator.measure(REHEARSAL, self.run.name, {seed.number: weights}, draw, out)).document
+        if document.get("failure"):
+            raise EvidenceInvalid(f"{document['failure']['code']}: {document['failure']['says']}")
         self.score = score_of(self.study, document)
         metric = self.study.contract().metric
         return f"{metric.name if metric else ''} {self.score:.4g} ({document['level']})"
