@@ -1,7 +1,8 @@
 """What a repository's own evaluation wrote: figures that are numbers, and its episodes where it tells them.
 
 Usually it is one JSON object: figures by name, here or under `figures`, and `episodes` as returns or as rows with
-`return`, `length`, `success` or other figures, whose means are worked out from them. A `Source` may name another kind: JSON lines, CSV, TensorBoard or what was printed; the last value of each figure counts.
+`return`, `length`, `success` or other figures, whose means are worked out from them. A `Source` may name another kind:
+JSON lines, CSV, TensorBoard or what was printed; the last value of each figure counts.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class Evaluator:
         assert metric is not None
         command = Command(
             argv=(*adapter.prefix, *adapter.eval), metric=metric.name, names=adapter.result.names,
-            python_path=adapter.python_path, policy_files=adapter.policy_files,
+            python_path=adapter.python_path, policy_files=adapter.policy_files, source=adapter.result,
         )  # fmt: skip
         asked = Pinned(
             command=command, pin=self.pin, purpose=draw.purpose, first=draw.first,  # type: ignore[arg-type]
