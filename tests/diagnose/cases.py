@@ -124,6 +124,7 @@ def terms(**shares: float) -> dict[str, Floats]:
     return {f"reward/term_abs/{name}": np.full(ROWS, share) for name, share in shares.items()}
 
 
+STOPS = np.minimum(np.linspace(0, 2, ROWS), 1)
 GROWN = np.concatenate([np.linspace(20, 200, 30), np.full(30, 200.0)])
 
 FIRES: dict[str, Case] = {
@@ -151,12 +152,14 @@ FIRES: dict[str, Case] = {
     "limit_as_termination": case({**HEALTHY, "rollout/length_mean": GROWN, "rollout/truncated_share": np.zeros(ROWS)}),
     "reward_hacking": case({**HEALTHY, "rollout/success_rate": np.linspace(0.6, 0.1, ROWS)}),
     "term_domination": case({**ill(), **terms(alive=0.95, task=0.05)}),
-    "term_saturation": case({**ill(), "reward/term/alive": np.full(ROWS, 1.0)}),
+    "term_saturation": case({**ill(), "reward/term/near": STOPS, "rollout/success_rate": 0.3 * STOPS}),
+    "term_constant": case({**ill(), "reward/term/alive": np.full(ROWS, 1.0)}),
     "critic_uninformative": case(ill(train__explained_variance=noise(-0.1, 0.05))),
     "greedy_gap": case(HEALTHY, report=Score(40.0, 5.0, 20, 40.0)),
     "train_eval_gap": case(
         HEALTHY, config={**CONFIG, "eval": {"env": {"id": "Other-v0"}}}, report=Score(40.0, 5.0, 20, 40.0)
     ),
+    "worse_than_random": case({**HEALTHY, RETURN: WORSE}, report=Score(9.0, 1.0, 20, 9.0)),
     "collapse_after_peak": case(ill(LOST)),
     "getting_worse": case(ill(WORSE)),
     "no_learning": case(ill()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,3 +136,18 @@ def test_nothing_in_the_folder_is_needed(tmp_path: Path) -> None:
     case = everything(Run(tmp_path / "runs" / "bare_001"))
     assert case.name == "bare_001"
     assert diagnose(case).findings == ()
+
+
+@pytest.mark.parametrize(("wrappers", "is_alike"), [([], False), ([{"name": "scale_reward", "kwargs": {}}], True)])
+def test_evaluations_without_the_trainings_reward_wrapper_are_known_to_pay_otherwise(
+    make_run: MakeRun, wrappers: list[object], is_alike: bool
+) -> None:
+    run = make_run(seeds={0: RAMP})
+    config = run.path / "config_snapshot.yaml"
+    config.write_text("env: {id: CartPole-v1, wrappers: [{name: scale_reward, kwargs: {}}]}\nalgo: {name: ppo}\n")
+    folder = run.path / "eval" / "abc"
+    folder.mkdir(parents=True)
+    env = {"id": "CartPole-v1", "kwargs": {}, "wrappers": wrappers}
+    document = {"mean": 9.0, "n": 5, "std": 1.0, "purpose": "report", "protocol": {"env": env}}
+    (folder / "random.json").write_text(json.dumps(document))
+    assert read(Run(run.path)).is_paid_alike is is_alike

@@ -12,7 +12,7 @@ from rlx.diagnose.diagnose import diagnose
 from rlx.diagnose.rule import KINDS
 from rlx.diagnose.rules import NAMES, every, load
 from rlx.runs.metrics import Series
-from tests.diagnose.cases import FIRES, FLAT, HEALTHY, SOUND, STEPS, case, ill, wobble
+from tests.diagnose.cases import FIRES, FLAT, HEALTHY, LEARNS, SOUND, STEPS, case, ill, noise, wobble
 
 RETURNS = (RETURN,)
 REWARD_UNITS = {
@@ -179,3 +179,28 @@ def test_a_target_that_moves_by_a_millionth_is_stale() -> None:
 def test_a_rollout_that_slows_down_once_learning_begins_is_sound() -> None:
     rates = np.where(np.arange(60) < 5, 20_000.0, 300.0)
     assert load("throughput_collapse").find(case({**HEALTHY, "time/steps_per_second": rates})) is None
+
+
+def test_a_return_in_another_unit_than_evaluations_is_not_held_against_the_random_policy() -> None:
+    flat_at_its_best = case({RETURN: noise(4.0, 0.1)}, report=Score(400.0, 10.0, 20, 400.0))
+    assert load("no_learning").find(flat_at_its_best) is not None
+    assert load("no_learning").find(replace(flat_at_its_best, is_paid_alike=False)) is None
+    rising = case({RETURN: np.linspace(0.2, 4.0, 60)}, report=Score(400.0, 10.0, 20, 400.0))
+    assert diagnose(replace(rising, is_paid_alike=False)).findings == ()
+
+
+def test_a_reward_that_is_learned_with_the_wrong_sign_shows_where_evaluations_pay_with_the_right_one() -> None:
+    turned = case({RETURN: np.linspace(-22, -9, 60) + noise(0, 0.3)}, report=Score(9.3, 0.8, 20, 9.3))
+    turned = replace(turned, is_paid_alike=False)
+    assert [finding.rule for finding in diagnose(turned).findings] == ["worse_than_random"]
+
+
+def test_a_final_score_like_the_random_policys_is_no_learning_whatever_the_training_return_did() -> None:
+    bribed = replace(case({RETURN: LEARNS}, report=Score(21.0, 6.0, 20, 21.0)), is_paid_alike=False)
+    assert [finding.rule for finding in diagnose(bribed).findings] == ["no_learning"]
+
+
+def test_one_episode_or_none_that_varies_says_nothing_about_chance() -> None:
+    assert case(HEALTHY, report=None).above_random(case(HEALTHY, report=None).seeds[0]) is None
+    same = replace(case(HEALTHY, report=Score(20.0, 0.0, 20, 20.0)), random=Score(20.0, 0.0, 20, 20.0))
+    assert same.above_random(same.seeds[0]) == 0.0

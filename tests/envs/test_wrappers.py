@@ -218,3 +218,20 @@ def test_mujocos_terms_can_be_declared() -> None:
     _, reward, _, _, info = env.step(env.action_space.sample())
     env.close()
     assert sum(info["reward_terms"].values()) == pytest.approx(reward)
+
+
+@pytest.mark.usefixtures("_walker")
+def test_the_terms_of_repeated_actions_add_up_to_their_reward() -> None:
+    names = {"forward": "reward_forward", "control": "reward_ctrl"}
+    env = wrapped("rlx/Walker-v0", {"reward_terms": names}, {"action_repeat": {"repeat": 3}})
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step(env.action_space.sample())
+    assert info["reward_terms"] == {"forward": 6.0, "control": -1.5}
+    assert reward == 4.5
+
+
+@pytest.mark.usefixtures("_walker")
+def test_terms_named_outside_of_repeated_actions_are_refused() -> None:
+    with pytest.raises(ConfigError, match="only each last step's terms") as caught:
+        wrapped("rlx/Walker-v0", {"action_repeat": {"repeat": 3}}, {"reward_terms": {"forward": "reward_forward"}})
+    assert "before `action_repeat`" in (caught.value.hint or "")

@@ -12,7 +12,6 @@ from labelled.tasks import TASKS, Config, Task, changed
 from rlx import files
 
 FAULTY_SEEDS = 5
-HEALTHY_SEEDS = {"fast": 8, "sb3": 5}
 HEALTHY = ""
 
 
@@ -88,9 +87,16 @@ def split(what: str, world: str) -> str:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Return every training, in an order that has nothing to do with what is planted; a cell's seeds together."""
-    found = [*_faulty(), *_healthy()]
-    return tuple(sorted(found, key=lambda case: hashlib.sha256(case.name.rpartition("/")[0].encode()).hexdigest()))
+    """Return every training, in an order that has nothing to do with what is planted.
+
+    The first seeds of all cells come first, so that a part of the trainings is a part of every cell.
+    """
+    return tuple(sorted((*_faulty(), *_healthy()), key=_turn))
+
+
+def _turn(case: Case) -> tuple[float, str]:
+    seeds = case.task.healthy_seeds if case.is_healthy else FAULTY_SEEDS
+    return case.place / seeds, hashlib.sha256(case.name.encode()).hexdigest()
 
 
 def _faulty() -> Iterator[Case]:
@@ -103,5 +109,5 @@ def _faulty() -> Iterator[Case]:
 def _healthy() -> Iterator[Case]:
     for name, task in TASKS.items():
         for variant in task.variants:
-            for place in range(HEALTHY_SEEDS[task.config["backend"]]):
+            for place in range(task.healthy_seeds):
                 yield Case(name, HEALTHY, variant, place)

@@ -15,7 +15,7 @@ from typing import Any
 from labelled.tasks import Change, times
 
 REWARDS, WORLDS = "labelled.broken_rewards", "labelled.broken_worlds"
-STUCK = frozenset({"no_learning", "plateau", "getting_worse"})
+STUCK = frozenset({"no_learning", "plateau", "getting_worse", "worse_than_random"})
 """What can be said of any run that does not learn."""
 WILD = frozenset({"update_too_large", "learning_rate", "entropy_collapse", "value_explosion", "not_finite",
                   "instability", "collapse_after_peak"})  # fmt: skip
@@ -51,13 +51,13 @@ CONFIG: dict[str, Operator] = {
     ),
     "rate_low": Operator(
         "learning rate × 1e-4",
-        ("cartpole_ppo", "grid_ppo", "car_ppo", "grid_dqn", "pendulum_sac"),
+        ("cartpole_ppo", "grid_ppo", "car_ppo", "grid_dqn"),
         frozenset({"policy_frozen", "learning_rate"}),
         {"algo.learning_rate": times(1e-4)},
     ),
     "unclipped": Operator(
         "no clipping of ratio or gradient, twice the epochs and ten times the learning rate",
-        ("cartpole_ppo", "grid_ppo", "pendulum_ppo"),
+        ("cartpole_ppo", "grid_ppo"),
         WILD,
         {"algo.clip_range": 1e3, "algo.max_grad_norm": 1e9, "algo.update_epochs": times(2),
          "algo.learning_rate": times(10.0)},
@@ -78,7 +78,7 @@ CONFIG: dict[str, Operator] = {
         {"env.normalize.obs": False, "env.normalize.reward": False},
     ),
     "batch_tiny": Operator(
-        "an eighth of the minibatch at ten times the learning rate", ("cartpole_ppo", "pendulum_ppo", "grid_dqn"),
+        "an eighth of the minibatch at ten times the learning rate", ("cartpole_ppo",),
         WILD | {"critic_uninformative"},
         {"algo.batch_size": times(1 / 8), "algo.learning_rate": times(10.0)},
     ),
@@ -91,30 +91,30 @@ CONFIG: dict[str, Operator] = {
         frozenset({"policy_frozen"}), {"algo.max_grad_norm": 1e-9},
     ),
     "net_tiny": Operator(
-        "one hidden unit", ("cartpole_ppo", "pendulum_ppo"),
+        "one hidden unit", ("cartpole_ppo",),
         STUCK | {"critic_uninformative"}, {"policy.hidden_sizes": [1]},
     ),
     "exploration_endless": Operator(
-        "DQN acts at random for ever", ("cartpole_dqn", "grid_dqn"),
+        "DQN acts at random for ever", ("grid_dqn",),
         frozenset({"exploration_never_annealed"}),
         {"algo.exploration_final": 1.0},
     ),
     "exploration_none": Operator(
-        "DQN never tries anything", ("cartpole_dqn", "grid_dqn"),
+        "DQN never tries anything", ("grid_dqn",),
         STUCK | {"one_sided_action", "instability"},
         {"algo.exploration_initial": 0.0, "algo.exploration_final": 0.0, "algo.learning_starts": 1},
     ),
     "replay_tiny": Operator(
-        "a replay buffer of little more than a batch", ("cartpole_dqn", "grid_dqn", "pendulum_td3"),
+        "a replay buffer of little more than a batch", ("grid_dqn",),
         frozenset({"replay_too_small"}),
         {"algo.buffer_size": 150},
     ),
     "target_never": Operator(
-        "the target network is never updated", ("cartpole_dqn", "grid_dqn"),
+        "the target network is never updated", ("grid_dqn",),
         frozenset({"stale_target", "critic_uninformative"}), {"algo.target_update_every": 10_000_000},
     ),
     "target_still": Operator(
-        "the target network moves by a millionth of the way", ("pendulum_sac", "pendulum_td3"),
+        "the target network moves by a millionth of the way", ("pendulum_td3",),
         frozenset({"stale_target", "critic_uninformative"}), {"algo.tau": 1e-6},
     ),
     "learning_never": Operator(
@@ -143,7 +143,7 @@ REWARD: dict[str, Operator] = {
         wrapper="scale_reward", arguments={"scale": 1e3},
     ),
     "reward_small": Operator(
-        "rewards × 1e-4", ("grid_dqn", "pendulum_sac"),
+        "rewards × 1e-4", ("grid_dqn",),
         frozenset({"reward_scale", "policy_frozen", "exploration_never_annealed"}),
         wrapper="scale_reward", arguments={"scale": 1e-4},
     ),
@@ -158,13 +158,13 @@ REWARD: dict[str, Operator] = {
         wrapper=f"{REWARDS}:Delayed", arguments={"every": 100},
     ),
     "reward_noisy": Operator(
-        "noise 100 times a step's reward", ("acrobot_ppo", "grid_ppo", "grid_dqn"),
+        "noise 100 times a step's reward", ("acrobot_ppo", "grid_ppo"),
         STUCK | {"critic_uninformative", "instability"},
         wrapper=f"{REWARDS}:Noisy", arguments={"std": 100.0},
-        special={"grid_ppo": {"std": 10.0}, "grid_dqn": {"std": 10.0}},
+        special={"grid_ppo": {"std": 10.0}},
     ),
     "reward_nan": Operator(
-        "one reward in 3000 is not a number", ("cartpole_ppo", "grid_ppo", "pendulum_sac"),
+        "one reward in 3000 is not a number", ("cartpole_ppo", "grid_ppo"),
         frozenset({"not_finite"}), wrapper=f"{REWARDS}:NotANumber", arguments={"chance": 1 / 3000},
     ),
     "reward_gone": Operator(
@@ -185,17 +185,17 @@ WORLD: dict[str, Operator] = {
         special={"cartpole_ppo": {"parts": [2, 3]}, "grid_ppo": {"parts": [2, 3]}},
     ),
     "obs_large": Operator(
-        "observations × 1000", ("cartpole_ppo", "pendulum_ppo", "cartpole_dqn"),
+        "observations × 1000", ("cartpole_ppo", "cartpole_dqn"),
         frozenset({"observation_scale"}),
         wrapper=f"{WORLDS}:Scaled", arguments={"scale": 1e3}, shows=True,
     ),
     "obs_noisy": Operator(
-        "noise of ten times the signal on what is seen", ("cartpole_ppo", "acrobot_ppo", "grid_ppo"),
+        "noise of ten times the signal on what is seen", ("cartpole_ppo", "grid_ppo"),
         STUCK | {"critic_uninformative", "instability"},
         wrapper=f"{WORLDS}:Noisy", arguments={"std": 5.0}, shows=True,
     ),
     "action_dead": Operator(
-        "one action does nothing of its own", ("cartpole_ppo", "pendulum_ppo", "grid_dqn"),
+        "one action does nothing of its own", ("cartpole_ppo", "pendulum_ppo"),
         STUCK | {"one_sided_action", "action_saturation", "critic_uninformative"},
         wrapper=f"{WORLDS}:DeadAction", shows=True,
     ),
@@ -210,7 +210,7 @@ WORLD: dict[str, Operator] = {
         wrapper=f"{WORLDS}:EndsCalledCuts",
     ),
     "end_random": Operator(
-        "episodes end at any step, one in four", ("cartpole_ppo", "acrobot_ppo"),
+        "episodes end at any step, one in four", ("cartpole_ppo",),
         STUCK | {"critic_uninformative"},
         wrapper=f"{WORLDS}:EndsAtRandom", arguments={"chance": 0.25},
     ),
@@ -253,16 +253,16 @@ ALGORITHM: dict[str, Operator] = {
         patch="ends_ignored",
     ),
     "ends_lost": Operator(
-        "DQN's replay buffer forgets ends", ("cartpole_dqn", "grid_dqn"),
+        "DQN's replay buffer forgets ends", ("grid_dqn",),
         STUCK | {"critic_uninformative", "value_explosion", "instability"},
         patch="ends_lost",
     ),
     "actor_idle": Operator(
-        "the actor's optimizer does nothing", ("pendulum_sac", "pendulum_td3"),
+        "the actor's optimizer does nothing", ("pendulum_td3",),
         STUCK | {"policy_frozen"}, patch="actor_idle",
     ),
     "critic_idle": Operator(
-        "the critic's optimizer does nothing", ("pendulum_sac", "pendulum_td3"),
+        "the critic's optimizer does nothing", ("pendulum_sac",),
         STUCK | {"critic_uninformative", "action_saturation"}, patch="critic_idle",
     ),
 }  # fmt: skip

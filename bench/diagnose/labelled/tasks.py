@@ -22,6 +22,8 @@ class Task:
     good: float
     config: Config
     variants: Mapping[str, Mapping[str, Change]]
+    healthy_seeds: int = 5
+    """Seeds of every variant: more where a training takes two seconds."""
 
     @property
     def algorithm(self) -> str:
@@ -48,7 +50,9 @@ def times(factor: float) -> Callable[[Any], Any]:
     return lambda value: type(value)(value * factor)
 
 
-def _task(world: str, good: float, variants: Mapping[str, Mapping[str, Change]], /, **config: Any) -> Task:
+def _task(
+    world: str, good: float, variants: Mapping[str, Mapping[str, Change]], /, *, seeds: int = 5, **config: Any
+) -> Task:
     total = config["algo"]["total_timesteps"]
     cadence = {
         "log": {"every": total // ROWS},
@@ -56,7 +60,7 @@ def _task(world: str, good: float, variants: Mapping[str, Mapping[str, Change]],
         "checkpoint": {"save_every": total, "keep": 0},
         "backend": "fast" if config["algo"]["name"] == "ppo" else "sb3",
     }
-    return Task(world, good, {**config, **cadence}, variants)
+    return Task(world, good, {**config, **cadence}, variants, seeds)
 
 
 def _ppo(total: int, *, rollout: int, batch: int, epochs: int, gamma: float, **more: Any) -> Config:
@@ -87,6 +91,9 @@ OFF_POLICY: dict[str, dict[str, Change]] = {
     "small_buffer": {"algo.buffer_size": times(0.4)},
     "late_start": {"algo.learning_starts": times(2)},
 }
+COSTLY = {name: OFF_POLICY[name] for name in ("tuned", "slower", "large_batch")}
+"""Where a training takes twenty seconds."""
+CHEAP_SEEDS = 13
 NORMALIZED = {"obs": True, "reward": True}
 TOLD = {"env.wrappers": ["labelled.broken_worlds:Told"]}
 CARTPOLE, ACROBOT, PENDULUM = {"id": "CartPole-v1"}, {"id": "Acrobot-v1"}, {"id": "Pendulum-v1"}
@@ -94,7 +101,7 @@ GRID = {"id": "labelled.grid:GoalGrid"}
 
 TASKS: dict[str, Task] = {
     "cartpole_ppo": _task(
-        "cartpole", 500.0, ON_POLICY,
+        "cartpole", 500.0, ON_POLICY, seeds=CHEAP_SEEDS,
         env={**CARTPOLE, "num_envs": 8},
         algo=_ppo(25_600, rollout=64, batch=128, epochs=10, gamma=0.98, gae_lambda=0.9),
     ),
@@ -109,18 +116,18 @@ TASKS: dict[str, Task] = {
         algo=_ppo(61_440, rollout=128, batch=64, epochs=10, gamma=0.9),
     ),
     "grid_ppo": _task(
-        "grid", 0.92, ON_POLICY,
+        "grid", 0.92, ON_POLICY, seeds=CHEAP_SEEDS,
         env={**GRID, "num_envs": 8},
         algo=_ppo(20_480, rollout=64, batch=128, epochs=8, gamma=0.95),
     ),
     "car_ppo": _task(
-        "car", 93.0, ON_POLICY,
+        "car", 93.0, ON_POLICY, seeds=CHEAP_SEEDS,
         env={"id": "MountainCarContinuous-v0", "num_envs": 16, "wrappers": [{"action_repeat": {"repeat": 8}}],
              "normalize": NORMALIZED},
         algo=_ppo(20_480, rollout=64, batch=256, epochs=8, gamma=0.99),
     ),
     "cartpole_dqn": _task(
-        "cartpole", 500.0, OFF_POLICY,
+        "cartpole", 500.0, COSTLY,
         env={**CARTPOLE, "num_envs": 1},
         algo={"name": "dqn", "total_timesteps": 24_000, "learning_rate": 2e-3, "batch_size": 64, "gamma": 0.99,
               "buffer_size": 40_000, "learning_starts": 1_000, "train_every": 64, "gradient_steps": 24,
@@ -136,14 +143,14 @@ TASKS: dict[str, Task] = {
         policy={"hidden_sizes": [64, 64]},
     ),
     "pendulum_sac": _task(
-        "pendulum", -150.0, OFF_POLICY,
+        "pendulum", -150.0, {**COSTLY, "small_net": OFF_POLICY["small_net"]},
         env={**PENDULUM, "num_envs": 1},
         algo={"name": "sac", "total_timesteps": 5_000, "learning_rate": 1e-3, "batch_size": 128, "gamma": 0.98,
               "buffer_size": 20_000, "learning_starts": 200, "train_every": 1, "gradient_steps": 1, "tau": 0.01},
         policy={"hidden_sizes": [64, 64]},
     ),
     "pendulum_td3": _task(
-        "pendulum", -150.0, OFF_POLICY,
+        "pendulum", -150.0, COSTLY,
         env={**PENDULUM, "num_envs": 1},
         algo={"name": "td3", "total_timesteps": 6_000, "learning_rate": 1e-3, "batch_size": 128, "gamma": 0.98,
               "buffer_size": 20_000, "learning_starts": 500, "train_every": 1, "gradient_steps": 1, "tau": 0.01,

@@ -15,9 +15,11 @@ from rlx.runs.metrics import Series
 
 RETURN = "rollout/return_mean"
 EVALUATIONS = "evaluations"
+REPORT = "final evaluation"
 NOTHING = Series(np.empty(0), np.empty(0))
 BEGUN = 0.3  # of the planned steps: what is not learned before that may come
 ABOVE_FLOOR = 0.1  # of the range from floor to best
+BY_CHANCE = 3.0  # standard errors above the random policy: what luck may give
 COMPLETED, FAILED, RUNNING = "completed", "failed", "running"
 NOT_FINITE = ("is nan", "is inf", "is -inf", "not finite", "non-finite")
 
@@ -78,7 +80,8 @@ class SeedCase:
 class Case:
     """One run. `random` is the random policy's score, `reachable` a return that was seen on this very environment.
 
-    `reachable_steps` is what that took. `missing` says what could not be read of the run.
+    `reachable_steps` is what that took. `is_paid_alike` says that evaluations pay as training does: else the two cannot
+    be compared. `missing` says what could not be read of the run.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Case:
     random: Score | None = None
     reachable: float | None = None
     reachable_steps: int = 0
+    is_paid_alike: bool = True
     is_script: bool = False
     missing: tuple[str, ...] = ()
 
@@ -100,17 +104,24 @@ class Case:
         return value
 
     def has(self, metric: str) -> bool:
-        """Say whether any seed logged a metric (`reward/term/*`: any of them), or was evaluated."""
+        """Say whether any seed logged a metric (`reward/term/*`: any of them), or was evaluated, ever or at its end."""
         if metric == EVALUATIONS:
             return any(len(seed.evaluations) for seed in self.seeds)
+        if metric == REPORT:
+            return any(self.above_random(seed) is not None for seed in self.seeds)
         if metric.endswith("*"):
             return any(name.startswith(metric[:-1]) for seed in self.seeds for name in seed.series)
         return any(len(seed.values(metric)) for seed in self.seeds)
 
     def floor(self, seed: SeedCase) -> float | None:
-        """Return what no training scores: the random policy, else the seed's untrained one."""
+        """Return what no training scores in evaluations: the random policy, else the seed's untrained one."""
         told = self.random or seed.untrained
         return told.mean if told and np.isfinite(told.mean) else None
+
+    def curve_floor(self, seed: SeedCase) -> float | None:
+        """Return what no training scores in the unit of the seed's curve; None where that is another one."""
+        is_told_alike = self.is_paid_alike or seed.curve is seed.evaluations
+        return self.floor(seed) if is_told_alike else None
 
     @cached_property
     def shapes(self) -> Mapping[int, Shape]:
@@ -118,7 +129,7 @@ class Case:
         return {one.seed: self._shape(one) for one in self.seeds}
 
     def _shape(self, seed: SeedCase) -> Shape:
-        floor = self.floor(seed)
+        floor = self.curve_floor(seed)
         best = self.reachable if floor is not None and self.reachable is not None and self.reachable > floor else None
         return shape(seed.curve.steps, seed.curve.values, floor=floor, best=best)
 
@@ -134,15 +145,30 @@ class Case:
 
     def is_above_floor(self, seed: SeedCase) -> bool:
         """Say whether the curve ends surely above what no training scores."""
-        found, floor = self.shapes[seed.seed], self.floor(seed)
+        found, floor = self.shapes[seed.seed], self.curve_floor(seed)
         if floor is None or found.answer == "unknown":
-            return found.is_learning
+            above = self.above_random(seed)
+            return found.is_learning or (above is not None and above > BY_CHANCE)
         span = (self.reachable if self.reachable is not None else found.peak) - floor
         return found.end - floor > max(found.visible, ABOVE_FLOOR * span)
 
+    def above_random(self, seed: SeedCase) -> float | None:
+        """Return how many standard errors the final evaluation lies above the random policy's; None without both."""
+        if seed.report is None or self.random is None:
+            return None
+        gain, error = seed.report.mean - self.random.mean, math.hypot(seed.report.error, self.random.error)
+        if not math.isfinite(gain) or not math.isfinite(error):
+            return None
+        return gain / error if error else math.copysign(math.inf, gain) if gain else 0.0
+
+    def is_better_than_random(self, seed: SeedCase) -> bool:
+        """Say whether the final evaluation is above the random policy's, as far as is known."""
+        above = self.above_random(seed)
+        return above is None or above > BY_CHANCE
+
     def is_short(self, seed: SeedCase) -> bool:
         """Say whether a seed ends less than half the way to what was seen here, with as many steps."""
-        found, floor = self.shapes[seed.seed], self.floor(seed)
+        found, floor = self.shapes[seed.seed], self.curve_floor(seed)
         if self.reachable is None or floor is None or found.answer == "unknown" or seed.step < self.reachable_steps:
             return False
         return found.end - floor < (self.reachable - floor) / 2
@@ -156,4 +182,5 @@ class Case:
             return False
         if answer in ("declining", "collapsed", "unstable", "plateau"):
             return True
-        return self.is_short(seed) or (answer == "flat" and not self.is_above_floor(seed))
+        is_stuck = answer == "flat" and not self.is_above_floor(seed)
+        return is_stuck or self.is_short(seed) or not self.is_better_than_random(seed)

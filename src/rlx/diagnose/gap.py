@@ -13,7 +13,8 @@ ERRORS = 3.0
 def gap(seed: SeedCase, case: Case) -> Evidence | None:
     """Return the share of what was learned that evaluation does not show, where it is large and sure."""
     floor, series = case.floor(seed), seed.series.get(RETURN)
-    if series is None or seed.report is None or floor is None:
+    is_comparable = case.is_paid_alike or case.setting("eval.env") is not None
+    if series is None or seed.report is None or floor is None or not is_comparable:
         return None
     trained = shape(series.steps, series.values, floor=floor)
     learned, lost = trained.end - floor, trained.end - seed.report.mean

@@ -38,6 +38,7 @@ def read(run: Run, *, only: int | None = None) -> Case:
         random=next((one for one in random if one), None),
         reachable=reachable,
         reachable_steps=steps,
+        is_paid_alike=_is_paid_alike(config, documents),
         is_script=metadata.get("backend") == "script",
         missing=tuple(missing if run.seeds else [*missing, "it has no seed folder"]),
     )
@@ -79,6 +80,16 @@ def _reachable(config: Mapping[str, Any]) -> tuple[float | None, int]:
     name = catalog.for_env(str(env.get("id")))
     seen = catalog.ENTRIES[name].seen if name else None
     return (seen.reward, seen.steps) if seen else (None, 0)
+
+
+def _is_paid_alike(config: Mapping[str, Any], documents: list[dict[str, Any]]) -> bool:
+    """Say whether evaluations had the training's environment; wrappers that only change rewards are no part of them."""
+    trained = config.get("env")
+    protocols = [one.get("protocol") for one in documents if one.get("purpose") in ("selection", "report")]
+    told = [one["env"] for one in protocols if isinstance(one, dict) and isinstance(one.get("env"), dict)]
+    if not isinstance(trained, dict) or not told:
+        return True
+    return all((trained.get(key) or []) == (told[0].get(key) or []) for key in ("id", "kwargs", "wrappers"))
 
 
 def _seed(seed: Seed, documents: list[dict[str, Any]]) -> SeedCase:

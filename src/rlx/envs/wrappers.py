@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -10,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rlx.envs.alter import ScaleModel, SetAttributes
+from rlx.envs.terms import TERMS
 from rlx.errors import ConfigError
 
 AnyEnv = gymnasium.Env[Any, Any]
@@ -125,7 +127,7 @@ def time_aware(env: AnyEnv, flatten: bool = True, normalize: bool = True) -> Any
 
 
 class ActionRepeat(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Repeats every action and adds up the rewards; stops early where the episode ends."""
+    """Repeats every action and adds up the rewards and their terms; stops early where the episode ends."""
 
     def __init__(self, env: AnyEnv, repeat: int = 4) -> None:
         if repeat < 1:
@@ -134,27 +136,34 @@ class ActionRepeat(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.repeat = repeat
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        total = 0.0
+        total, terms = 0.0, Counter[str]()
         for _ in range(self.repeat):
             observation, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
+            terms.update(_numbers(info.get(TERMS)))
             if terminated or truncated:
                 break
-        return observation, total, terminated, truncated, info
+        return observation, total, terminated, truncated, {**info, TERMS: dict(terms)} if terms else info
+
+
+def _numbers(terms: object) -> dict[str, float]:
+    told = terms if isinstance(terms, Mapping) else {}
+    return {name: float(term) for name, term in told.items() if isinstance(term, (int, float, np.number))}
 
 
 class RewardTerms(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Reports as reward terms what the environment's infos call otherwise: `{forward: reward_forward}`."""
 
     def __init__(self, env: AnyEnv, /, **terms: str) -> None:
+        _refuse_repeated(env)
         super().__init__(env)
         self.terms = dict(terms)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        own = info.get("reward_terms") or {}
+        own = info.get(TERMS) or {}
         named = {name: self._term(info, key) for name, key in self.terms.items()}
-        return observation, reward, terminated, truncated, {**info, "reward_terms": {**own, **named}}
+        return observation, reward, terminated, truncated, {**info, TERMS: {**own, **named}}
 
     def _term(self, info: dict[str, Any], key: str) -> float:
         try:
@@ -166,6 +175,18 @@ class RewardTerms(gymnasium.Wrapper[Any, Any, Any, Any]):
                 f"wrapper `reward_terms`: the step's info {what} under `{key}`",
                 hint=f"its numbers: {', '.join(known) or 'none'}",
             ) from None
+
+
+def _refuse_repeated(env: AnyEnv) -> None:
+    """Refuse terms named outside a wrapper that repeats actions: of the steps between, their infos are lost."""
+    layer = env
+    while isinstance(layer, gymnasium.Wrapper):
+        if isinstance(layer, ActionRepeat):
+            raise ConfigError(
+                "wrapper `reward_terms` stands after `action_repeat`, where only each last step's terms are seen",
+                hint="put `reward_terms` before `action_repeat`: terms that are named there are added up",
+            )
+        layer = layer.env
 
 
 def max_skip(env: AnyEnv, skip: int = 4) -> AnyEnv:

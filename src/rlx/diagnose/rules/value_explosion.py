@@ -16,7 +16,8 @@ def see(seed: SeedCase, case: Case) -> list[Evidence]:
     """Return how far the values are beyond what rewards allow, or beyond their own targets."""
     gamma, rewards = case.setting("algo.gamma"), seed.values("reward/max_abs")
     found = []
-    values = BEYOND.measure(seed, case)
+    is_raw = not case.setting("env.normalize.reward")  # else values are in another unit than the rewards that are told
+    values = BEYOND.measure(seed, case) if is_raw else None
     if values is not None and isinstance(gamma, (int, float)) and gamma < 1 and rewards.size and np.max(rewards) > 0:
         share = abs(values) * (1 - gamma) / float(np.nanmax(rewards))
         found.append(BEYOND.judge(share, seed, case))
