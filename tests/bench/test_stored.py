@@ -124,7 +124,7 @@ def test_a_replay_buffer_that_forgets_ends_has_none(tmp_path: Path) -> None:
         stored.append(float(np.asarray(self.dones).sum()))  # type: ignore[attr-defined]
 
     with mock.patch.object(buffers.ReplayBuffer, "add", watched), PATCHES["ends_lost"]():
-        train(Small("cartpole_dqn", "", "tuned", 0), tmp_path)
+        train(Small("grid_dqn", "", "tuned", 0), tmp_path)
     assert stored
     assert max(stored) == 0
 
