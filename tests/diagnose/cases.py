@@ -150,6 +150,7 @@ FIRES: dict[str, Case] = {
     "short_sighted": case(ill(), config={**CONFIG, "algo": {**CONFIG["algo"], "gamma": 0.5}}),
     "failure_as_truncation": case(ill(rollout__truncated_share=np.ones(ROWS))),
     "limit_as_termination": case({**HEALTHY, "rollout/length_mean": GROWN, "rollout/truncated_share": np.zeros(ROWS)}),
+    "cut_short": case(ill(rollout__truncated_share=np.ones(ROWS), rollout__length_mean=np.full(ROWS, 8.0))),
     "reward_hacking": case({**HEALTHY, "rollout/success_rate": np.linspace(0.6, 0.1, ROWS)}),
     "term_domination": case({**ill(), **terms(alive=0.95, task=0.05)}),
     "term_saturation": case({**ill(), "reward/term/near": STOPS, "rollout/success_rate": 0.3 * STOPS}),

@@ -216,7 +216,7 @@ WORLD: dict[str, Operator] = {
     ),
     "limit_short": Operator(
         "the time limit ends episodes before anything is reached", ("acrobot_ppo", "car_ppo", "grid_ppo"),
-        STUCK | {"no_signal", "limit_as_termination", "critic_uninformative"},
+        STUCK | {"cut_short", "no_signal", "limit_as_termination", "critic_uninformative"},
         wrapper="time_limit", arguments={"max_steps": 8},
         special={"acrobot_ppo": {"max_steps": 30}, "car_ppo": {"max_steps": 5}, "grid_ppo": {"max_steps": 2}},
     ),

@@ -32,6 +32,7 @@ NAMES = (
     "short_sighted",
     "failure_as_truncation",
     "limit_as_termination",
+    "cut_short",
     "reward_hacking",
     "term_domination",
     "critic_uninformative",

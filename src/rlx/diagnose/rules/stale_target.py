@@ -6,16 +6,16 @@ from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import OFF_POLICY, Change, Limit, Rule, by_seed
 
-SELDOM = 0.25  # of the planned steps between two updates
+SELDOM, NEVER = 0.25, 1.0  # of the planned steps between two updates
 MOVED = Limit("train/updates", below=3.0, statistic="last", over="updates the target takes to follow: 1 / algo.tau")
 
 
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
     """Return the share of the run between two updates of the target, or how often it could follow at all."""
     every, tau, updates = case.setting("algo.target_update_every"), case.setting("algo.tau"), MOVED.measure(seed, case)
-    found = []
-    if isinstance(every, int) and case.planned_steps and case.is_harmed(seed) and every > SELDOM * case.planned_steps:
-        found.append(Evidence("algo.target_update_every / planned steps", every / case.planned_steps, SELDOM))
+    share = every / case.planned_steps if isinstance(every, int) and case.planned_steps else 0.0
+    is_stale = share >= NEVER or (share > SELDOM and case.is_harmed(seed))
+    found = [Evidence("algo.target_update_every / planned steps", share, SELDOM)] if is_stale else []
     followed = MOVED.judge(updates * tau, seed, case) if updates and isinstance(tau, float) else None
     return [*found, followed] if followed else found
 
