@@ -104,16 +104,6 @@ def test_patches_change_what_is_learned_and_are_gone_afterwards(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("idle", ["actor", "critic"])
-def test_an_idle_optimizer_leaves_its_network_alone(idle: str, tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3")
-    with PATCHES[f"{idle}_idle"]():
-        names = moved(train(Small("pendulum_td3", "", "tuned", 0), tmp_path))
-    assert names
-    assert not any(name.startswith(f"{idle}.") for name in names)
-
-
-@pytest.mark.slow
 def test_a_replay_buffer_that_forgets_ends_has_none(tmp_path: Path) -> None:
     buffers = pytest.importorskip("stable_baselines3.common.buffers")
     stored = []

@@ -52,26 +52,6 @@ def ends_ignored() -> Iterator[None]:
 
 
 @contextmanager
-def _idle(network: str) -> Iterator[None]:
-    """Let SAC's and TD3's optimizer of one network do nothing."""
-    from stable_baselines3.sac.policies import SACPolicy
-    from stable_baselines3.td3.policies import TD3Policy
-
-    def built(build: Any) -> Any:
-        def broken(self: Any, schedule: Any) -> None:
-            build(self, schedule)
-            getattr(self, network).optimizer.step = lambda closure=None: None
-
-        return broken
-
-    with (
-        mock.patch.object(SACPolicy, "_build", built(SACPolicy._build)),
-        mock.patch.object(TD3Policy, "_build", built(TD3Policy._build)),
-    ):
-        yield
-
-
-@contextmanager
 def ends_lost() -> Iterator[None]:
     """Store every transition as if the episode went on."""
     from stable_baselines3.common.buffers import ReplayBuffer
@@ -92,6 +72,4 @@ PATCHES: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "advantage_misaligned": lambda: _advantages(_misalign),
     "ends_ignored": ends_ignored,
     "ends_lost": ends_lost,
-    "actor_idle": lambda: _idle("actor"),
-    "critic_idle": lambda: _idle("critic"),
 }

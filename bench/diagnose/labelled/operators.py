@@ -51,7 +51,7 @@ CONFIG: dict[str, Operator] = {
     ),
     "rate_low": Operator(
         "learning rate × 1e-4",
-        ("cartpole_ppo", "grid_ppo", "car_ppo", "grid_dqn"),
+        ("cartpole_ppo", "grid_ppo", "car_ppo"),
         frozenset({"policy_frozen", "learning_rate"}),
         {"algo.learning_rate": times(1e-4)},
     ),
@@ -113,10 +113,6 @@ CONFIG: dict[str, Operator] = {
         "the target network is never updated", ("grid_dqn",),
         frozenset({"stale_target", "critic_uninformative"}), {"algo.target_update_every": 10_000_000},
     ),
-    "target_still": Operator(
-        "the target network moves by a millionth of the way", ("pendulum_td3",),
-        frozenset({"stale_target", "critic_uninformative"}), {"algo.tau": 1e-6},
-    ),
     "learning_never": Operator(
         "learning starts when the run is all but over", ("grid_dqn", "pendulum_sac"),
         frozenset({"learning_starts_late"}),
@@ -127,12 +123,8 @@ CONFIG: dict[str, Operator] = {
         frozenset({"exploration_never_annealed"}),
         {"algo.entropy_coef": 50.0},
     ),
-    "noise_huge": Operator(
-        "TD3's action noise is 20 times the range", ("pendulum_td3",),
-        frozenset({"exploration_never_annealed", "action_saturation", "greedy_gap"}), {"algo.action_noise": 20.0},
-    ),
     "training_rare": Operator(
-        "one update in 500 steps", ("grid_dqn", "pendulum_td3"),
+        "one update in 500 steps", ("grid_dqn",),
         STUCK | {"policy_frozen"}, {"algo.train_every": 500, "algo.gradient_steps": 1},
     ),
 }  # fmt: skip
@@ -141,11 +133,6 @@ REWARD: dict[str, Operator] = {
         "rewards × 1000", ("cartpole_ppo", "pendulum_ppo"),
         frozenset({"reward_scale", "value_explosion", "critic_uninformative"}),
         wrapper="scale_reward", arguments={"scale": 1e3},
-    ),
-    "reward_small": Operator(
-        "rewards × 1e-4", ("grid_dqn",),
-        frozenset({"reward_scale", "policy_frozen", "exploration_never_annealed"}),
-        wrapper="scale_reward", arguments={"scale": 1e-4},
     ),
     "reward_flipped": Operator(
         "the reward's sign is wrong", ("cartpole_ppo", "pendulum_ppo", "grid_ppo"),
@@ -256,14 +243,6 @@ ALGORITHM: dict[str, Operator] = {
         "DQN's replay buffer forgets ends", ("grid_dqn",),
         STUCK | {"critic_uninformative", "value_explosion", "instability"},
         patch="ends_lost",
-    ),
-    "actor_idle": Operator(
-        "the actor's optimizer does nothing", ("pendulum_td3",),
-        STUCK | {"policy_frozen"}, patch="actor_idle",
-    ),
-    "critic_idle": Operator(
-        "the critic's optimizer does nothing", ("pendulum_sac",),
-        STUCK | {"critic_uninformative", "action_saturation"}, patch="critic_idle",
     ),
 }  # fmt: skip
 OPERATORS: dict[str, Operator] = {**CONFIG, **REWARD, **WORLD, **ALGORITHM}

@@ -142,12 +142,4 @@ TASKS: dict[str, Task] = {
               "buffer_size": 20_000, "learning_starts": 200, "train_every": 1, "gradient_steps": 1, "tau": 0.01},
         policy={"hidden_sizes": [64, 64]},
     ),
-    "pendulum_td3": _task(
-        "pendulum", -150.0, COSTLY,
-        env={**PENDULUM, "num_envs": 1},
-        algo={"name": "td3", "total_timesteps": 6_000, "learning_rate": 1e-3, "batch_size": 128, "gamma": 0.98,
-              "buffer_size": 20_000, "learning_starts": 500, "train_every": 1, "gradient_steps": 1, "tau": 0.01,
-              "action_noise": 0.1},
-        policy={"hidden_sizes": [64, 64]},
-    ),
 }  # fmt: skip
