@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlx.diagnose.case import NOTHING, RETURN, Case, Score, SeedCase
+from rlx.diagnose.case import NOTHING, RETURN, Case, Precedent, Score, SeedCase
 from rlx.diagnose.curve import Floats
 from rlx.runs.metrics import Series
 
@@ -167,6 +167,7 @@ FIRES: dict[str, Case] = {
     "instability": case(ill(SWINGS)),
     "seeds_disagree": disagreeing(),
     "plateau": replace(case(HEALTHY), reachable=900.0, reachable_steps=50_000),
+    "outdone": replace(case(HEALTHY), precedent=Precedent("better_001", 900.0, 50_000)),
     "selection_bias": case(HEALTHY, best=Score(90.0, 10.0, 20, 90.0), claimed=Score(190.0, 10.0, 10, 190.0)),
     "throughput_collapse": case({**HEALTHY, "time/steps_per_second": np.geomspace(3000, 100, ROWS)}),
     "env_bound": case({**HEALTHY, "time/env_share": wobble(0.95, share=0.0)}),

@@ -40,7 +40,9 @@ def in_unit(some: Case, factor: float, shift: float) -> Case:
         )
 
     reachable = None if some.reachable is None else factor * some.reachable + shift
-    return replace(some, seeds=tuple(map(seed, some.seeds)), random=score(some.random), reachable=reachable)
+    known = some.precedent and replace(some.precedent, mean=factor * some.precedent.mean + shift)
+    seeds = tuple(map(seed, some.seeds))
+    return replace(some, seeds=seeds, random=score(some.random), reachable=reachable, precedent=known)
 
 
 def test_every_rule_has_a_run_that_it_must_find() -> None:
@@ -204,3 +206,10 @@ def test_one_episode_or_none_that_varies_says_nothing_about_chance() -> None:
     assert case(HEALTHY, report=None).above_random(case(HEALTHY, report=None).seeds[0]) is None
     same = replace(case(HEALTHY, report=Score(20.0, 0.0, 20, 20.0)), random=Score(20.0, 0.0, 20, 20.0))
     assert same.above_random(same.seeds[0]) == 0.0
+
+
+def test_a_run_that_had_fewer_steps_than_the_better_one_or_half_its_gain_is_not_outdone() -> None:
+    some = FIRES["outdone"]
+    assert some.precedent is not None
+    for known in (replace(some.precedent, steps=70_000), replace(some.precedent, mean=300.0)):
+        assert load("outdone").find(replace(some, precedent=known)) is None

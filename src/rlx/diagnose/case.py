@@ -19,6 +19,7 @@ REPORT = "final evaluation"
 NOTHING = Series(np.empty(0), np.empty(0))
 BEGUN = 0.3  # of the planned steps: what is not learned before that may come
 ABOVE_FLOOR = 0.1  # of the range from floor to best
+HALF = 0.5
 BY_CHANCE = 3.0  # standard errors above the random policy: what luck may give
 COMPLETED, FAILED, RUNNING = "completed", "failed", "running"
 NOT_FINITE = ("is nan", "is inf", "is -inf", "not finite", "non-finite")
@@ -39,6 +40,15 @@ class Score:
     def error(self) -> float:
         """The standard error of the mean."""
         return self.sd / math.sqrt(max(self.episodes, 1))
+
+
+@dataclass(frozen=True)
+class Precedent:
+    """The best that another run of the project scored, under the same evaluation and in no more steps."""
+
+    run: str
+    mean: float
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,7 @@ class Case:
     random: Score | None = None
     reachable: float | None = None
     reachable_steps: int = 0
+    precedent: Precedent | None = None
     is_paid_alike: bool = True
     is_script: bool = False
     missing: tuple[str, ...] = ()
@@ -166,6 +177,15 @@ class Case:
         above = self.above_random(seed)
         return above is None or above > BY_CHANCE
 
+    def share_of_precedent(self, seed: SeedCase) -> float | None:
+        """Return the share of another run's gain over the random policy, where it is surely less than half."""
+        if self.precedent is None or seed.report is None or self.random is None or seed.step < self.precedent.steps:
+            return None
+        gain, known = seed.report.mean - self.random.mean, self.precedent.mean - self.random.mean
+        error = math.hypot(seed.report.error, self.random.error)
+        is_known = known > 2 * BY_CHANCE * error
+        return gain / known if is_known and HALF * known - gain > BY_CHANCE * error else None
+
     def is_short(self, seed: SeedCase) -> bool:
         """Say whether a seed ends less than half the way to what was seen here, with as many steps."""
         found, floor = self.shapes[seed.seed], self.curve_floor(seed)
@@ -183,4 +203,5 @@ class Case:
         if answer in ("declining", "collapsed", "unstable", "plateau"):
             return True
         is_stuck = answer == "flat" and not self.is_above_floor(seed)
-        return is_stuck or self.is_short(seed) or not self.is_better_than_random(seed)
+        is_outdone = self.share_of_precedent(seed) is not None
+        return is_stuck or is_outdone or self.is_short(seed) or not self.is_better_than_random(seed)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rlx import files
 from rlx.diagnose.case import Case, Score, SeedCase
+from rlx.diagnose.precedent import precedent
 from rlx.runs.metrics import Series
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import STOPPED_BY_RULE
@@ -23,21 +24,22 @@ def read(run: Run, *, only: int | None = None) -> Case:
     """Read all that a diagnosis needs, of `only` one seed if asked; what cannot be read stands in `missing`."""
     missing: list[str] = []
     config, metadata = _config(run, missing), _metadata(run, missing)
-    documents = list(_evaluations(run.path / "eval", missing))
+    documents = sorted(_evaluations(run.path / "eval", missing), key=_is_own)
     algo = config.get("algo")
     name = metadata.get("algorithm") or (algo.get("name") if isinstance(algo, dict) else algo) or ""
     planned = metadata.get("total_timesteps") or (algo.get("total_timesteps") if isinstance(algo, dict) else 0)
     reachable, steps = _reachable(config)
-    random = [_score(one) for one in documents if one["name"] == "random"]
+    random = [score for one in documents if one["name"] == "random" and (score := _score(one))]
     return Case(
         name=run.name,
         algorithm=str(name),
         config=config,
         planned_steps=planned if isinstance(planned, int) else 0,
         seeds=tuple(_seed(seed, documents) for seed in run.seeds if only in (None, seed.number)),
-        random=next((one for one in random if one), None),
+        random=random[-1] if random else None,
         reachable=reachable,
         reachable_steps=steps,
+        precedent=precedent(run, documents),
         is_paid_alike=_is_paid_alike(config, documents),
         is_script=metadata.get("backend") == "script",
         missing=tuple(missing if run.seeds else [*missing, "it has no seed folder"]),
@@ -65,9 +67,14 @@ def _metadata(run: Run, missing: list[str]) -> dict[str, Any]:
 def _evaluations(folder: Path, missing: list[str]) -> Iterator[dict[str, Any]]:
     for path in sorted(folder.glob("*/*.json")):
         try:
-            yield {**files.read_json(path), "name": path.stem}
+            yield {**files.read_json(path), "name": path.stem, "protocol_folder": path.parent.name}
         except UNREADABLE:
             missing.append(f"the evaluation {path.parent.name}/{path.name} cannot be read")
+
+
+def _is_own(document: Mapping[str, Any]) -> bool:
+    """Say whether training itself made an evaluation; the last of a name counts, so these come last."""
+    return document.get("purpose") in ("selection", "report")
 
 
 def _reachable(config: Mapping[str, Any]) -> tuple[float | None, int]:
@@ -85,7 +92,7 @@ def _reachable(config: Mapping[str, Any]) -> tuple[float | None, int]:
 def _is_paid_alike(config: Mapping[str, Any], documents: list[dict[str, Any]]) -> bool:
     """Say whether evaluations had the training's environment; wrappers that only change rewards are no part of them."""
     trained = config.get("env")
-    protocols = [one.get("protocol") for one in documents if one.get("purpose") in ("selection", "report")]
+    protocols = [one.get("protocol") for one in documents if _is_own(one)]
     told = [one["env"] for one in protocols if isinstance(one, dict) and isinstance(one.get("env"), dict)]
     if not isinstance(trained, dict) or not told:
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -27,6 +28,7 @@ OFF_POLICY = (*Q_LEARNING, "sac", "tqc", "td3", "ddpg")
 STATISTICS: Mapping[str, Callable[[Floats], Any]] = {
     "median": np.median, "mean": np.mean, "max": np.max, "min": np.min, "last": lambda values: values[-1],
 }  # fmt: skip
+PLACES = re.compile("RUN|NAME|OTHER")
 EARLY, LATE, ALL = (0.0, 0.3), (0.6, 1.0), (0.0, 1.0)
 
 
@@ -156,7 +158,8 @@ class Rule:
     """One failure mode. `says` is the claim without figures.
 
     `needs` are the metrics without which it is blind (`a|b`: either), `limits` all the thresholds it goes by, `source`
-    where they come from. In `tries`, RUN stands for the run, NAME for its environment's catalog config.
+    where they come from. In `tries`, RUN stands for the run, NAME for its environment's catalog config, OTHER for the
+    run that did best under the same evaluation.
     """
 
     id: str
@@ -203,9 +206,11 @@ def fill(line: str, case: Case) -> str:
     env = case.setting("env.id")
     known = catalog.for_env(env) if isinstance(env, str) else None
     is_open = known if "catalog:NAME" in command else not case.is_script
+    is_open = is_open if "OTHER" not in command else case.precedent is not None
     if not (case.has("reward/term/*") if command.startswith("reflect ") else is_open):
         return advice
-    return f"{advice}: rlx {command.replace('RUN', case.name).replace('NAME', known or '')}"
+    names = {"RUN": case.name, "NAME": known or "", "OTHER": case.precedent.run if case.precedent else ""}
+    return f"{advice}: rlx {PLACES.sub(lambda place: names[place[0]], command)}"
 
 
 def spell(found: Sequence[Evidence]) -> str:

@@ -47,6 +47,7 @@ NAMES = (
     "instability",
     "seeds_disagree",
     "plateau",
+    "outdone",
     "selection_bias",
     "throughput_collapse",
     "env_bound",

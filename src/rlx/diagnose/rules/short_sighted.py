@@ -26,7 +26,7 @@ RULE = Rule(
     limits=(SEEN,),
     needs=("rollout/length_mean",),
     source="γ ≈ 1 − 1 / horizon; RL Baselines3 Zoo's episodes last up to 20 times as long as γ sees",
-    cannot_see="tasks in which the next steps are all that matters; below 60 times it speaks only where returns are bad",
+    cannot_see="tasks in which only the next steps matter; below 60 times it speaks only where returns are bad",
     tries=("raise algo.gamma to 0.99",),
     changes=(Change("algo.gamma", to=0.99),),
 )
