@@ -143,6 +143,7 @@ FIRES: dict[str, Case] = {
     "one_sided_action": case(ill(action__top_share=np.full(ROWS, 1.0))),
     "action_saturation": case(ill(of=HEALTHY_SAC, action__saturation=wobble(0.99, share=0.0)), config=sac()),
     "exploration_never_annealed": case(ill(of=HEALTHY_DQN, train__exploration_rate=np.full(ROWS, 0.9)), config=dqn()),
+    "exploration_missing": case(ill(of=HEALTHY_DQN, train__exploration_rate=np.zeros(ROWS)), config=dqn()),
     "replay_too_small": case(ill(of=HEALTHY_DQN, replay__capacity=np.full(ROWS, 200.0)), config=dqn()),
     "learning_starts_late": case(ill(of=HEALTHY_DQN), config=dqn(learning_starts=40_000)),
     "few_updates": case(ill(of=HEALTHY_DQN, train__updates=np.arange(ROWS) * 2.0), config=dqn()),

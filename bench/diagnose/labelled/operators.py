@@ -101,7 +101,7 @@ CONFIG: dict[str, Operator] = {
     ),
     "exploration_none": Operator(
         "DQN never tries anything", ("grid_dqn",),
-        STUCK | {"one_sided_action", "instability"},
+        STUCK | {"exploration_missing", "one_sided_action", "instability"},
         {"algo.exploration_initial": 0.0, "algo.exploration_final": 0.0, "algo.learning_starts": 1},
     ),
     "replay_tiny": Operator(

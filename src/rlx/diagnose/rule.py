@@ -27,6 +27,7 @@ OFF_POLICY = (*Q_LEARNING, "sac", "tqc", "td3", "ddpg")
 
 STATISTICS: Mapping[str, Callable[[Floats], Any]] = {
     "median": np.median, "mean": np.mean, "max": np.max, "min": np.min, "last": lambda values: values[-1],
+    "high": lambda values: np.quantile(values, 0.9),
 }  # fmt: skip
 PLACES = re.compile("RUN|NAME|OTHER")
 EARLY, LATE, ALL = (0.0, 0.3), (0.6, 1.0), (0.0, 1.0)

@@ -6,8 +6,8 @@ from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Limit, Rule, by_seed
 
-CUT = Limit("rollout/truncated_share", above=0.99)
-SEEN = Limit("rollout/length_mean", below=0.4, statistic="max", over="steps the discount sees: 1 / (1 − γ)")
+CUT = Limit("rollout/truncated_share", above=0.99, strong=0.99)
+SEEN = Limit("rollout/length_mean", below=0.4, strong=0.1, statistic="max", over="steps the discount sees: 1 / (1 − γ)")
 
 
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
@@ -22,12 +22,12 @@ def see(seed: SeedCase, case: Case) -> list[Evidence]:
 RULE = Rule(
     id="cut_short",
     kind="cause",
-    severity="medium",
+    severity="high",
     says="every episode is cut before much can happen",
     look=by_seed(see),
     limits=(CUT, SEEN),
     needs=("rollout/truncated_share", "rollout/length_mean"),
     source="γ says how many steps matter, 1 / (1 − γ); episodes of less than half of that never show them",
-    cannot_see="tasks that are over in a few steps; it speaks only where returns are bad",
+    cannot_see="tasks that are over in a few steps; above a tenth it speaks only where returns are bad",
     tries=("raise the time limit: the wrapper time_limit, or the environment's own", "start nearer to the goal"),
 )

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from rlx.diagnose.rule import LATE, Change, Limit, Rule, any_of
+from rlx.diagnose.case import Case, SeedCase
+from rlx.diagnose.finding import Evidence
+from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed
 
 EPSILON = Limit("train/exploration_rate", above=0.3, strong=0.5, statistic="last")
 ENTROPY = Limit("train/entropy_share", above=0.97, part=LATE)
 BONUS = Limit("train/ent_coef", above=1.0, part=LATE, per="reward/mean_abs")
+
+
+def see(seed: SeedCase, case: Case) -> list[Evidence]:
+    """Return a rate, an entropy or a bonus that stays high; an entropy that nothing keeps up is only a symptom."""
+    limits = [EPSILON, BONUS, *([ENTROPY] if case.setting("algo.entropy_coef") else [])]
+    return [found for found in (limit.see(seed, case) for limit in limits) if found]
+
 
 RULE = Rule(
     id="exploration_never_annealed",
     kind="cause",
     severity="high",
     says="it still explores as at the start",
-    look=any_of(EPSILON, ENTROPY, BONUS),
+    look=by_seed(see),
     limits=(EPSILON, ENTROPY, BONUS),
     needs=("train/exploration_rate|train/entropy_share|train/ent_coef",),
     source="Mnih et al. 2015 (ε ends at .05 to .1); entropy that does not fall: Jones, Debugging RL",
