@@ -21,5 +21,5 @@ def test_no_rule_ends_a_healthy_training() -> None:
 
 
 def test_a_rule_ends_what_it_is_for() -> None:
-    assert "update_too_large" in stopped_by(FIRES["update_too_large"])
+    assert "value_explosion" in stopped_by(FIRES["value_explosion"])
     assert "plateau (stop.plateau)" in stopped_by(case({**HEALTHY, RETURN: np.full(ROWS, 20.0)}))

@@ -111,8 +111,8 @@ def test_a_finding_ends_a_run_where_the_config_says_so() -> None:
     assert reason_to_stop(Stop(), exploding(), free) is None
 
 
-def test_nothing_is_found_in_the_first_fifth_of_a_run() -> None:
-    early = exploding(rows=11)
+def test_nothing_is_found_in_the_first_twentieth_of_a_run() -> None:
+    early = exploding(rows=2)
     assert reason_to_stop(Stop(findings=("value_explosion",)), early, Cost(0.0, 0.0)) is None
     assert alarms(early) == ()
     assert "value_explosion" in [one.rule for one in alarms(exploding())]

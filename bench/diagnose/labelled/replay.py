@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from rlx.config.schema import Plateau, Stop
-from rlx.diagnose.case import RUNNING, Case, SeedCase
+from rlx.diagnose.case import Case
 from rlx.diagnose.rules import NAMES
 from rlx.diagnose.stopping import reason_to_stop
-from rlx.runs.metrics import Series
 from rlx.runs.summary import Cost
 
 PLATEAU = 0.4  # of the planned steps without a gain
@@ -24,17 +22,7 @@ def looks(case: Case) -> Iterator[Case]:
     (seed,) = case.seeds
     steps = np.unique(np.concatenate([series.steps for series in seed.series.values()] or [np.empty(0)]))
     for step in steps[:-1]:
-        yield replace(case, random=None, seeds=(_until(seed, float(step)),))
-
-
-def _until(seed: SeedCase, step: float) -> SeedCase:
-    series = {name: cut for name, one in seed.series.items() if len(cut := _cut(one, step))}
-    return SeedCase(seed.seed, RUNNING, step=int(step), series=series, evaluations=_cut(seed.evaluations, step))
-
-
-def _cut(series: Series, step: float) -> Series:
-    is_there = series.steps <= step
-    return Series(series.steps[is_there], series.values[is_there])
+        yield case.until(float(step))
 
 
 def stopped_by(case: Case, rules: Sequence[str] = RULES) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,6 +74,11 @@ class SeedCase:
         """Return a metric's values, empty where it was not logged."""
         return self.series.get(metric, NOTHING).values
 
+    def until(self, step: float) -> SeedCase:
+        """Return the seed as it was when it had trained so far."""
+        series = {name: cut for name, one in self.series.items() if len(cut := _until(one, step))}
+        return SeedCase(self.seed, RUNNING, step=int(step), series=series, evaluations=_until(self.evaluations, step))
+
     @property
     def has_diverged(self) -> bool:
         """Whether it ended because a number was not finite."""
@@ -86,12 +91,18 @@ class SeedCase:
         return rollouts if len(rollouts) >= FEWEST_POINTS else self.evaluations
 
 
+def _until(series: Series, step: float) -> Series:
+    is_there = series.steps <= step
+    return Series(series.steps[is_there], series.values[is_there])
+
+
 @dataclass(frozen=True)
 class Case:
     """One run. `random` is the random policy's score, `reachable` a return that was seen on this very environment.
 
     `reachable_steps` is what that took. `is_paid_alike` says that evaluations pay as training does: else the two cannot
-    be compared. `missing` says what could not be read of the run.
+    be compared. Where `are_returns_judged` is not set, signs count only where they count alone. `missing` says what
+    could not be read of the run.
     """
 
     name: str
@@ -105,6 +116,7 @@ class Case:
     precedent: Precedent | None = None
     is_paid_alike: bool = True
     is_script: bool = False
+    are_returns_judged: bool = True
     missing: tuple[str, ...] = ()
 
     def setting(self, key: str) -> Any:
@@ -143,6 +155,10 @@ class Case:
         floor = self.curve_floor(seed)
         best = self.reachable if floor is not None and self.reachable is not None and self.reachable > floor else None
         return shape(seed.curve.steps, seed.curve.values, floor=floor, best=best)
+
+    def until(self, step: float) -> Case:
+        """Return the run as it was when its seeds had trained so far: without what was measured at their end."""
+        return replace(self, random=None, precedent=None, seeds=tuple(seed.until(step) for seed in self.seeds))
 
     def done(self, seed: SeedCase) -> float:
         """Return the share of the planned steps that was trained; 1 where no plan is known, or it is complete."""
@@ -195,11 +211,11 @@ class Case:
 
     def is_harmed(self, seed: SeedCase) -> bool:
         """Say whether a seed's returns show that something is wrong, whatever it is."""
-        answer = self.shapes[seed.seed].answer
         if seed.state == FAILED:
             return True
-        if not self.is_begun(seed):
+        if not self.are_returns_judged or not self.is_begun(seed):
             return False
+        answer = self.shapes[seed.seed].answer
         if answer in ("declining", "collapsed", "unstable", "plateau"):
             return True
         is_stuck = answer == "flat" and not self.is_above_floor(seed)

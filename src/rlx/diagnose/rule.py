@@ -160,7 +160,7 @@ class Rule:
 
     `needs` are the metrics without which it is blind (`a|b`: either), `limits` all the thresholds it goes by, `source`
     where they come from. In `tries`, RUN stands for the run, NAME for its environment's catalog config, OTHER for the
-    run that did best under the same evaluation.
+    run that did best under the same evaluation. One that `is_sudden` needs no waiting to be acted upon.
     """
 
     id: str
@@ -175,6 +175,7 @@ class Rule:
     limits: tuple[Limit, ...] = ()
     changes: tuple[Change, ...] = ()
     algorithms: tuple[str, ...] = ()
+    is_sudden: bool = False
 
     def blindness(self, case: Case) -> str | None:
         """Say why this rule cannot look at a run; None where it can."""

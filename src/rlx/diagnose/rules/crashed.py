@@ -23,4 +23,5 @@ RULE = Rule(
     source="the run's events",
     cannot_see="what the program did before it raised",
     tries=("read the end of its traceback, mend it and resume",),
+    is_sudden=True,
 )

@@ -20,4 +20,5 @@ RULE = Rule(
     cannot_see="a rate that is wrong for this task only; see update_too_large and policy_frozen",
     tries=("set algo.learning_rate between 1e-4 and 1e-3",),
     changes=(Change("algo.learning_rate", to=3e-4),),
+    is_sudden=True,
 )

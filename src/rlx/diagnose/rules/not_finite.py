@@ -35,4 +35,5 @@ RULE = Rule(
         "look for a division or a logarithm in the environment: rlx check env RUN",
     ),
     changes=(Change("algo.learning_rate", times=0.1), Change("env.normalize.obs", to=True)),
+    is_sudden=True,
 )

@@ -19,4 +19,5 @@ RULE = Rule(
     cannot_see="inputs that are too small",
     tries=("normalise observations: env.normalize.obs", "divide by known bounds in a wrapper"),
     changes=(Change("env.normalize.obs", to=True),),
+    is_sudden=True,
 )

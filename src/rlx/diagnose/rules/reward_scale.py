@@ -33,4 +33,5 @@ RULE = Rule(
     cannot_see="a scale that only slows learning down",
     tries=("normalise rewards: env.normalize.reward", "divide rewards by their typical return; never shift them"),
     changes=(Change("env.normalize.reward", to=True),),
+    is_sudden=True,
 )

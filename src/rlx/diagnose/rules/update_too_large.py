@@ -25,4 +25,5 @@ RULE = Rule(
         Change("algo.update_epochs", to=4),
         Change("algo.target_kl", to=0.02),
     ),
+    is_sudden=True,
 )

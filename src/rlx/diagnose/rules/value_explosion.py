@@ -36,4 +36,5 @@ RULE = Rule(
     cannot_see="overestimation below the bound",
     tries=("lower the learning rate", "update the target network more slowly", "clip or normalise rewards"),
     changes=(Change("algo.learning_rate", times=0.3), Change("algo.tau", to=0.005)),
+    is_sudden=True,
 )
