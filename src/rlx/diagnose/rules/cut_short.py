@@ -7,7 +7,9 @@ from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Limit, Rule, by_seed
 
 CUT = Limit("rollout/truncated_share", above=0.99, strong=0.99)
-SEEN = Limit("rollout/length_mean", below=0.4, strong=0.1, statistic="max", over="steps the discount sees: 1 / (1 − γ)")
+SEEN = Limit(
+    "rollout/length_mean", below=0.15, strong=0.1, statistic="max", over="steps the discount sees: 1 / (1 − γ)"
+)
 
 
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
@@ -27,7 +29,7 @@ RULE = Rule(
     look=by_seed(see),
     limits=(CUT, SEEN),
     needs=("rollout/truncated_share", "rollout/length_mean"),
-    source="γ says how many steps matter, 1 / (1 − γ); episodes of less than half of that never show them",
+    source="γ says how many steps matter, 1 / (1 − γ); episodes of a seventh of that never show them",
     cannot_see="tasks that are over in a few steps; above a tenth it speaks only where returns are bad",
     tries=("raise the time limit: the wrapper time_limit, or the environment's own", "start nearer to the goal"),
 )

@@ -8,6 +8,9 @@ from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Change, Rule, by_seed
 
+DERIVED = ("train/explained_variance", "obs/std_ratio", "time/steps_per_second")
+"""Ratios, of which one that divides by nothing is no failure."""
+
 
 def see(seed: SeedCase, case: Case) -> list[Evidence]:
     """Return the first metric that stopped being finite, or the error that says so."""
@@ -16,6 +19,7 @@ def see(seed: SeedCase, case: Case) -> list[Evidence]:
     first = [
         (float(series.steps[at]), name, float(series.values[at]))
         for name, series in seed.series.items()
+        if name not in DERIVED
         for at in np.flatnonzero(~np.isfinite(series.values))[:1]
     ]
     return [Evidence(name, str(value), steps=(int(step), int(step))) for step, name, value in sorted(first)[:1]]

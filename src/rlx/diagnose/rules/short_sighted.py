@@ -9,7 +9,7 @@ from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed, evidence
 SEEN = Limit("rollout/length_mean", above=33.0, strong=60.0, part=LATE, over="steps the discount sees: 1 / (1 − γ)")
 
 
-BLIND, SEEN_BLINDLY = 0.8, 5.0
+BLIND, SEEN_BLINDLY = 0.5, 5.0
 """Below any tuned config's γ far shorter episodes will do, where returns are bad."""
 
 
