@@ -86,6 +86,53 @@ def listing(root: Path) -> None:
     acknowledge(",".join(sorted(row["name"] for row in index.summaries(root).rows)))
 
 
+def ledger(root: Path) -> None:
+    """Append two events as a tool that gives up at an error."""
+    from rlx.study.ledger import Ledger
+
+    for word in ("B", "C"):
+        Ledger(root / "ledger.jsonl").append("refused", key=word, word=word)
+        acknowledge(word)
+
+
+def ledger_again(root: Path) -> None:
+    """Append two events as a tool that tries once more after an error: by its key an event is never there twice."""
+    from rlx.study.ledger import Ledger
+
+    log = Ledger(root / "ledger.jsonl")
+    for word in ("B", "C"):
+        try:
+            log.append("refused", key=word, word=word)
+        except OSError:
+            log.append("refused", key=word, word=word)
+        acknowledge(word)
+
+
+def ledger_held(root: Path) -> None:
+    """Append two events while the ledger is held, trying once more after an error."""
+    from rlx.study.ledger import Ledger
+
+    with Ledger(root / "ledger.jsonl").held() as held:
+        for word in ("B", "C"):
+            try:
+                held.append("refused", key=word, word=word)
+            except OSError:
+                held.append("refused", key=word, word=word)
+            acknowledge(word)
+
+
+def ledger_writer(path: Path) -> None:
+    """Append for ever, own keys and keys that another writer has too; `path` is the ledger's folder and a name."""
+    from rlx.study.ledger import Ledger
+
+    log, number = Ledger(path.parent / "ledger.jsonl"), 0
+    while True:
+        for key in (f"{path.name}-{number}", f"both-{number}"):
+            log.append("refused", key=key, word=key)
+            acknowledge(key)
+        number += 1
+
+
 OWN_CALLS = {"write": "write", "fsync": "fsync", "ftruncate": "ftruncate", "rename": "rename", "replace": "rename",
              "mkdir": "mkdir", "unlink": "unlink", "rmdir": "rmdir"}  # fmt: skip
 

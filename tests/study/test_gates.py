@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -466,6 +467,12 @@ def test_every_reason_has_a_known_code_one_line_and_a_hint() -> None:
         assert "\n" not in reason.says
         assert re.search(r"rlx [a-z]+", reason.hint) or "--seeds" in reason.hint
         assert reason.document() == {"code": reason.code, "says": reason.says, "hint": reason.hint}
+
+
+def test_the_documentation_lists_the_codes_as_they_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "ledger.md").read_text()
+
+    assert re.findall(r"^\| `([A-Z_]+)` \| (.+) \|$", page, re.MULTILINE) == list(CODES.items())
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ class Held:
         self._catch_up()
         id_ = os.urandom(8).hex() if key is None else f"{kind}:{key}"
         if (known := self._chain.ids.get(id_)) is not None:
+            os.fsync(self._descriptor)  # whoever wrote it may have been told that it failed
             return self._chain.events[known]
         row = _row(self._chain.head, _body(id_, kind, fields))
         files.append_durable(self._descriptor, row, size=self._chain.size)

@@ -377,6 +377,7 @@ class _Replay:
     def drawn(self, event: Event) -> None:
         names = tuple(event["candidates"])
         draw = Draw(_text(event, "purpose"), int(event["first"]), int(event["episodes"]), names, self.row)
+        _require(draw.purpose in SEEDS and bool(names), f"`{draw.purpose}` is drawn for {len(names)} candidates")
         if draw.purpose == "confirm":
             for name in names:
                 self._permit_draw(name)
