@@ -282,7 +282,7 @@ def test_unattended_jobs_and_a_missing_sandbox_are_what_the_contract_says_they_a
         ("confirmed", "promotion", []),
         ("reverted", "promotion", ["STATE", "PHASE"]),
         ("advanced", "confirmation", []),
-        ("confirmed", "confirmation", ["STATE"]),
+        ("confirmed", "confirmation", ["STATE", "PHASE"]),
         ("completed", "confirmation", ["STATE", "PHASE"]),
         ("validated", "baseline", ["PHASE"]),
         ("advanced", "trial", ["STATE", "PHASE"]),
@@ -368,6 +368,15 @@ def test_claims_are_counted_by_candidate_and_a_confirmation_that_was_lost_may_go
     one.contract = contract()
     one.ask(candidate="baseline", plan=None)
     assert one.codes == ["CLAIMS"]
+
+
+def test_a_claim_is_made_once() -> None:
+    one = launch(phase="confirmation", state="advanced")
+    one.story.claim("c001")
+    one.story.decide("c001", "inconclusive")
+
+    assert one.codes == ["PHASE"]
+    assert one.reasons[0].says == "the claim of c001 was made: its episodes are drawn"
 
 
 def test_a_confirmation_that_never_started_is_no_claim() -> None:

@@ -18,12 +18,12 @@ from rlx.errors import ConfigError, RlxError
 from rlx.study import document, patterns
 from rlx.study.changes import TOLERANCE, comparable, is_alike, is_close, is_plain, keys_of, laid
 from rlx.study.contract import Contract
+from rlx.study.lifecycle import BASELINE as BASELINE
+from rlx.study.lifecycle import REHEARSAL as REHEARSAL
 from rlx.study.scope import key_breaches
 from rlx.study.task import Surface, Task
 
 SCHEMA: Literal[1] = 1
-BASELINE, REHEARSAL = "baseline", "rehearsal"
-"""The candidates that change nothing: what every study starts from, and what walks the whole path once."""
 Id = Annotated[str, Field(strict=True, pattern=r"^(c\d{3,}|baseline|rehearsal)$")]
 Kind = Literal[
     "hyperparameter",

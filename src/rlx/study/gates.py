@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rlx.study.budget import Amount
-from rlx.study.candidate import BASELINE
-from rlx.study.contract import APPROVAL_LEVELS, POINTS, Contract
-from rlx.study.lifecycle import LAUNCHES, NULL_LAUNCHES, CandidateState, Phase, seeds_for
+from rlx.study.lifecycle import BASELINE, LAUNCHES, NULL_LAUNCHES, CandidateState, Phase, seeds_for
 from rlx.study.state import State
+from rlx.study.terms import APPROVAL_LEVELS, POINTS, Contract
 
 REHEARSAL_SECONDS = 600.0
 REHEARSALS_SECONDS = 3600.0
@@ -299,8 +298,14 @@ def _phase(case: _Case) -> Reasons:
         yield Reason("PHASE", f"only the head is launched for {phase}, and that is {head}", "rlx next")
     elif phase == "confirmation" and head == BASELINE:
         yield Reason("PHASE", "there is nothing to confirm: the head is the baseline", "rlx next")
+    elif phase == "confirmation" and _is_claimed(case.state):
+        yield Reason("PHASE", f"the claim of {head} was made: its episodes are drawn", f"rlx verdict {head}")
     elif phase == "trial":
         yield from _pool(case)
+
+
+def _is_claimed(state: State) -> bool:
+    return any(draw.purpose == "confirm" and state.head in draw.candidates for draw in state.draws)
 
 
 def _pool(case: _Case) -> Reasons:

@@ -2,7 +2,8 @@
 
 A row is `{"prev", "body", "hash"}`: the body is the event as JSON text, the hash that of the previous hash and the
 body. A row that was acknowledged is on disk; one whose fsync failed may be there too, so whoever may try again names a
-`key`: the same kind and key never stand in a ledger twice.
+`key`: the same kind and key never stand in a ledger twice. A ledger that was opened with a law writes no row that the
+law objects to (`state.lawful` opens a study's).
 
 What is not covered: whoever may write the file may also rewrite it with a new chain, or cut whole rows off its end.
 That shows only against a head that is kept elsewhere (`audit`); a `Ledger` object keeps the last one it saw. Power loss
@@ -14,13 +15,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlx import files
-from rlx.errors import FileDamaged
+from rlx.errors import FileDamaged, Refused
 
 GENESIS = "0" * 64
 """What the first row follows."""
@@ -43,6 +44,10 @@ class Event:
     def get(self, name: str, default: Any = None) -> Any:
         """Return a field, or `default` where the event has none of that name."""
         return self.fields.get(name, default)
+
+
+Law = Callable[[Sequence[Event], Event], str | None]
+"""Says what stands against an event that would follow others; None: nothing."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,8 @@ class Audit:
 class Held:
     """A ledger that nobody else can append to now: read `events`, judge, `append`."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self._path, self._descriptor = path, descriptor
+    def __init__(self, path: Path, descriptor: int, *, law: Law | None = None) -> None:
+        self._path, self._descriptor, self._law = path, descriptor, law
         self._chain = _Chain(path)
         self._catch_up()
 
@@ -95,6 +100,9 @@ class Held:
             os.fsync(self._descriptor)  # whoever wrote it may have been told that it failed
             return self._chain.events[known]
         row = _row(self._chain.head, _body(id_, kind, fields))
+        says = self._law(self._chain.events, _event(row, self._chain.head)) if self._law else None
+        if says is not None:
+            raise Refused(f"`{kind}` cannot be written into the ledger: {says}", hint="see what can be done: rlx next")
         files.append_durable(self._descriptor, row, size=self._chain.size)
         self._chain.extend(row + b"\n")
         return self._chain.events[-1]
@@ -106,10 +114,10 @@ class Held:
 
 
 class Ledger:
-    """A study's ledger file; every read proves the chain, every append is locked and durable."""
+    """A study's ledger file; every read proves the chain, every append is locked, lawful and durable."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, law: Law | None = None) -> None:
+        self.path, self._law = path, law
         self._seen = GENESIS
 
     def events(self) -> tuple[Event, ...]:
@@ -133,7 +141,7 @@ class Ledger:
     def held(self) -> Iterator[Held]:
         """Hold the ledger exclusively: read, judge, append with nobody between. Not re-entrant: use the `Held`."""
         with files.locked_append(self.path) as (descriptor, _):
-            held = Held(self.path, descriptor)
+            held = Held(self.path, descriptor, law=self._law)
             self._remember(held.events)
             yield held
             self._remember(held.events)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+BASELINE, REHEARSAL = "baseline", "rehearsal"
+"""The candidates that change nothing: what every study starts from, and what walks the whole path once."""
 CandidateState = Literal[
     "draft",
     "validated",
@@ -45,8 +47,8 @@ LAUNCHES: dict[Phase, frozenset[CandidateState]] = {
 }
 """The states a candidate may be in when a job of a phase is launched for it."""
 NULL_LAUNCHES: dict[str, frozenset[Phase]] = {
-    "baseline": frozenset({"smoke", "baseline", "confirmation"}),
-    "rehearsal": frozenset({"smoke"}),
+    BASELINE: frozenset({"smoke", "baseline", "confirmation"}),
+    REHEARSAL: frozenset({"smoke"}),
 }
 """The candidates that change nothing and have no life of their own, and the phases they run in."""
 Purpose = Literal["search", "confirm", "hold-out"]

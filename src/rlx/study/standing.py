@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rlx.study.budget import Amount
-from rlx.study.contract import ApprovalLevel, Level
 from rlx.study.ledger import Event
 from rlx.study.lifecycle import CandidateState, Phase
+from rlx.study.terms import ApprovalLevel, Level
 
 Outcome = Literal["completed", "failed", "timeout", "killed", "oom", "lost", "cancelled", "abandoned"]
 """How a job ended; `abandoned` is an intent that never became a process."""

@@ -1,0 +1,432 @@
+"""The rules: what each row of a ledger does to a study, and when it is no legal move; `state` has what comes of it.
+
+A rule reads all it needs, then judges, then changes anything: a row that is refused has changed nothing. The moves that
+jobs make are implied by their rows, so that no crash can come between: a trial's `started` makes its candidate
+launched, the `ended` of its last open trial completed (one completed) or debug (none did). `decided` makes the move it
+names, and with it the head's and the incumbent's; a claim that was not shown is decided inconclusive and leaves an
+advanced candidate where it is. `moved` rows are for validated, draft, debug and reverted. The baseline and the
+rehearsal have no standing; their jobs count like any other. Smoke runs use up seconds and no seeds.
+
+What is not covered: whether figures are right (`study verify` recomputes them), whether a signature holds, when an
+approval ran out, and the limits of the contract, whose text is not in the ledger (`gates` has those).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import get_args
+
+from rlx import files
+from rlx.study.budget import Amount
+from rlx.study.ledger import Event
+from rlx.study.lifecycle import (
+    BASELINE,
+    DECISIONS,
+    LAUNCHES,
+    NULL_LAUNCHES,
+    SEEDS,
+    CandidateState,
+    Phase,
+    may_move,
+    seeds_for,
+)
+from rlx.study.standing import Approval, Draw, Job, Outcome, Queued, Score, Standing, Violation, Weights
+from rlx.study.terms import APPROVAL_LEVELS, Level
+
+STUDY_DECISIONS = ("continue", "stop", "rollback", "narrow", "escalate")
+_CANDIDATE = re.compile(r"c\d{3,}")
+
+
+class _Illegal(Exception):
+    """Why a row is no legal move."""
+
+
+class Rules:
+    """The study so far, while its ledger is read."""
+
+    def __init__(self) -> None:
+        self.row = 0
+        self.contract: str | None = None
+        self.approval: Approval | None = None
+        self.rehearsal: Event | None = None
+        self.candidates: dict[str, Standing] = {}
+        self.jobs: dict[str, Job] = {}
+        self.queue: dict[str, Queued] = {}
+        self.heads = [BASELINE]
+        self.head_history = [BASELINE]
+        self.incumbents: list[str] = []
+        self.decisions: list[Event] = []
+        self.evaluations: dict[tuple[str, Phase], dict[int, Score]] = defaultdict(dict)
+        self.weights: dict[str, dict[int, Weights]] = defaultdict(dict)
+        self.draws: list[Draw] = []
+        self.spent = Amount()
+        self.rejected_in_a_row = self.debug_in_a_row = self.refusals = 0
+        self.last_refusal: Event | None = None
+        self.stop: str | None = None
+        self.escalation: str | None = None
+        self.anchor: Event | None = None
+        self.violations: list[Violation] = []
+        self._hashes: set[str] = set()
+        self._nonces: set[str] = set()
+        self._used: dict[str, set[int]] = defaultdict(set)
+        self._runs: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self._phase_seeds: dict[tuple[str, Phase], set[int]] = defaultdict(set)
+        self._completed: dict[tuple[str, Phase], set[int]] = defaultdict(set)
+        self._open: dict[tuple[str, Phase], int] = defaultdict(int)
+        self._confirm_draws: dict[str, Draw] = {}
+        self._wave: dict[str, bool] = {}
+
+    def take(self, event: Event) -> None:
+        """Apply one row, or note why it cannot be one."""
+        self.row += 1
+        try:
+            rule = _RULES.get(event.kind)
+            if rule is None:
+                raise _Illegal("there is no such event")
+            if self.contract is None and event.kind != "created":
+                raise _Illegal("the study was not created yet")
+            rule(self, event)
+        except _Illegal as error:
+            self.violations.append(Violation(self.row, event, str(error)))
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            self.violations.append(
+                Violation(self.row, event, f"the row is malformed ({type(error).__name__}: {error})")
+            )
+        self._hashes.add(event.hash)
+
+    def created(self, event: Event) -> None:
+        _require(self.contract is None, "a study is created once")
+        self.contract = _text(event, "contract")
+
+    def amended(self, event: Event) -> None:
+        self.contract = _text(event, "contract")
+
+    def rehearsed(self, event: Event) -> None:
+        _text(event, "contract")
+        _require(isinstance(event["ok"], bool), "a rehearsal went well or not")
+        self.rehearsal = event
+
+    def approved(self, event: Event) -> None:
+        level, nonce, is_human = event["level"], event.get("nonce"), event["human"]
+        expires = files.number(event["expires"])
+        approval = Approval(_text(event, "contract"), level, _text(event, "by"), is_human, expires, event)
+        _require(level in APPROVAL_LEVELS, f"there is no approval level `{level}`")
+        _require(not (is_human and level == "asserted"), "an asserted approval cannot be called human")
+        _require(nonce is None or nonce not in self._nonces, "the approval was used before")
+        if nonce is not None:
+            self._nonces.add(nonce)
+        self.approval, self.stop, self.escalation = approval, None, None
+
+    def proposed(self, event: Event) -> None:
+        name = _text(event, "candidate")
+        _require(_CANDIDATE.fullmatch(name) is not None, f"`{name}` cannot be proposed")
+        before = self.candidates.get(name)
+        is_revisable = before is None or before.state in ("draft", "validated", "debug")
+        _require(is_revisable, f"{name} is {before.state if before else ''} and cannot be proposed again")
+        _require(not self._open[name, "trial"], f"{name} has a trial that has not ended")
+        made = Standing(name, _text(event, "kind"), _text(event, "sha256"))
+        self.candidates[name] = replace(made, decisions=before.decisions) if before else made
+
+    def moved(self, event: Event) -> None:
+        standing, after = self._standing(event), event["after"]
+        _require(event["before"] == standing.state, f"{standing.id} is {standing.state}, not {event['before']}")
+        _require(may_move(standing.state, after), f"{standing.id} cannot go from {standing.state} to {after}")
+        _require(after in ("draft", "validated", "debug", "reverted"), f"only {_who(after)} makes a candidate {after}")
+        _require(not self._open[standing.id, "trial"], f"{standing.id} has a trial that has not ended")
+        if after == "validated":
+            plan, content = _text(event, "plan"), event.get("content")
+            standing = replace(standing, plan=plan, contract=self.contract, content=content)
+        self._move(standing, after)
+
+    def refused(self, event: Event) -> None:
+        _require(isinstance(event["reasons"], list), "a refusal has its reasons")
+        self.refusals += 1
+        self.last_refusal = event
+
+    def intent(self, event: Event) -> None:
+        job = _job(event)
+        _require(job.id not in self.jobs, f"the job {job.id} was launched before")
+        _require(self.stop is None, "the study is stopped")
+        self._permit(job)
+        standing = self.candidates.get(job.candidate)
+        if standing is not None:
+            self.candidates[standing.id] = replace(standing, plan=job.plan, contract=self.contract)
+        self.jobs[job.id] = job
+        self.queue.pop(job.id, None)
+        key = (job.candidate, job.phase)
+        self._open[key] += 1
+        self._phase_seeds[key].update(job.seeds)
+        if job.phase != "smoke":
+            self._used[job.candidate].update(job.seeds)
+        if job.run:
+            self._runs[job.candidate, job.run].update(job.seeds)
+
+    def _permit(self, job: Job) -> None:
+        """Judge what the rows alone show: approval, phase, plan and seeds; the contract's limits are the gates'."""
+        is_null, standing = job.candidate in NULL_LAUNCHES, self.candidates.get(job.candidate)
+        is_approved = self.approval is not None and self.approval.contract == self.contract
+        _require(is_approved or (is_null and job.phase == "smoke"), "no approval of the contract stands")
+        if standing is None:
+            _require(job.phase in NULL_LAUNCHES.get(job.candidate, ()), f"{job.candidate} has no {job.phase} jobs")
+        else:
+            _require(standing.state in LAUNCHES[job.phase], f"{job.candidate} is {standing.state}: no {job.phase}")
+            is_same = standing.contract == self.contract
+            _require(is_same or standing.state != "validated", "the candidate was checked under another contract")
+            _require(job.plan is not None, "the job names no plan")
+            _require(not is_same or job.plan == standing.plan, "the plan is not the one that was checked")
+        if job.phase in ("promotion", "confirmation") and standing is not None:
+            _require(job.candidate == self.head_history[-1], f"{job.candidate} is not the head")
+        _require(all(seed in seeds_for(job.phase) for seed in job.seeds), f"a seed is not one for {job.phase}")
+        is_fresh = job.phase == "smoke" or self._used[job.candidate].isdisjoint(job.seeds)
+        _require(is_fresh, f"a seed was used by {job.candidate} before")
+
+    def started(self, event: Event) -> None:
+        job, run, process = self._open_job(event), _text(event, "run"), event["process"]
+        _require(job.process is None, f"the job {job.id} was started before")
+        _require(process is not None, "a started job has a process")
+        self.jobs[job.id] = replace(job, run=run, process=process)
+        self._runs[job.candidate, run].update(job.seeds)
+        self._launch(job)
+
+    def ended(self, event: Event) -> None:
+        job, outcome, spent = self._open_job(event), event["outcome"], Amount.read(event["spent"])
+        states = {int(seed): str(how) for seed, how in (event.get("seeds") or {}).items()}
+        _require(outcome in get_args(Outcome), f"a job cannot end as `{outcome}`")
+        completed = {seed for seed, how in states.items() if how == "completed"}
+        _require(completed <= set(job.seeds), f"the job {job.id} had no such seed")
+        is_paid = job.phase == "smoke" or spent.seeds >= len(completed)
+        _require(is_paid, "fewer seeds are accounted for than were completed")
+        spent = Amount(0, spent.seconds) if job.phase == "smoke" else spent
+        ended = replace(job, outcome=outcome, spent=spent, seed_states=MappingProxyType(states))
+        self.jobs[job.id] = ended
+        self.spent += spent
+        key = (job.candidate, job.phase)
+        self._open[key] -= 1
+        self._completed[key] |= completed
+        if outcome == "abandoned" and job.process is None:
+            if job.phase != "smoke":
+                self._used[job.candidate].difference_update(job.seeds)
+        else:
+            self._launch(job)
+        self._finish(ended)
+
+    def _launch(self, job: Job) -> None:
+        """A trial that runs, or that ended before anybody could say that it ran, makes its candidate launched."""
+        standing = self.candidates.get(job.candidate)
+        if standing is not None and job.phase == "trial" and standing.state != "launched":
+            self._move(standing, "launched")
+            self._wave[standing.id] = False
+
+    def _finish(self, job: Job) -> None:
+        """The last open trial of a candidate makes it completed, or debug where none of them completed."""
+        standing = self.candidates.get(job.candidate)
+        if standing is None or standing.state != "launched" or job.phase != "trial":
+            return
+        self._wave[standing.id] |= job.outcome == "completed"
+        if not self._open[standing.id, "trial"]:
+            self._move(standing, "completed" if self._wave[standing.id] else "debug")
+
+    def weights_recorded(self, event: Event) -> None:
+        name, run = _text(event, "candidate"), _text(event, "run")
+        hashes = {int(seed): sha for seed, sha in event["checkpoints"].items()}
+        _require(hashes.keys() <= self._runs[name, run], f"{run} is no run of {name} with these seeds")
+        known = self.weights.get(name, {})
+        is_same = all(seed not in known or known[seed].sha256 == sha for seed, sha in hashes.items())
+        _require(is_same, "a checkpoint is not the one that was recorded before")
+        for seed, sha in hashes.items():
+            self.weights[name].setdefault(seed, Weights(sha, self.row))
+
+    def drawn(self, event: Event) -> None:
+        names = tuple(event["candidates"])
+        draw = Draw(_text(event, "purpose"), int(event["first"]), int(event["episodes"]), names, self.row)
+        _require(draw.purpose in SEEDS and bool(names), f"`{draw.purpose}` is drawn for {len(names)} candidates")
+        if draw.purpose == "confirm":
+            for name in names:
+                self._permit_draw(name)
+        elif draw.purpose == "hold-out":
+            _require(all(self.weights.get(name) for name in names), "drawn before every checkpoint was recorded")
+        self.draws.append(draw)
+        if draw.purpose == "confirm":
+            self._confirm_draws.update(dict.fromkeys(names, draw))
+
+    def _permit_draw(self, name: str) -> None:
+        """Confirm episodes come into being once a candidate, after every checkpoint they will measure is recorded."""
+        key: tuple[str, Phase] = (name, "confirmation")
+        weights, trained = self.weights.get(name, {}), self._completed[key]
+        _require(not self._open[key], f"{name} has a confirmation that has not ended")
+        _require(bool(trained) and trained <= weights.keys(), f"{name}: drawn before every checkpoint was recorded")
+        _require(name == BASELINE or name not in self._confirm_draws, f"{name}: episodes were drawn before")
+
+    def evaluated(self, event: Event) -> None:
+        name, phase, seed = _text(event, "candidate"), event["phase"], int(event["seed"])
+        level, value = event["level"], files.number(event["score"])
+        score = Score(value, level, _text(event, "file"), _text(event, "sha256"), self.contract)
+        _require(level in get_args(Level), f"there is no level `{level}`")
+        _require(seed in self._phase_seeds[name, phase], f"{name} trained no seed {seed} in the phase {phase}")
+        if phase == "confirmation":
+            draw, weights = self._confirm_draws.get(name), self.weights.get(name, {}).get(seed)
+            is_late = draw is None or weights is None or weights.row > draw.row
+            _require(not is_late, "episodes were drawn before the checkpoint was recorded, or not at all")
+        known = self.evaluations.get((name, phase), {}).get(seed)
+        is_first = known is None or known.sha256 == score.sha256 or known.contract != self.contract
+        _require(is_first, f"{name} seed {seed} has another score already")
+        self.evaluations[name, phase][seed] = score
+
+    def decided(self, event: Event) -> None:
+        standing, decision, study = self._standing(event), event["decision"], event.get("study", "continue")
+        _require(decision in DECISIONS, f"`{decision}` is no decision")
+        _require(study in STUDY_DECISIONS, f"a study cannot `{study}`")
+        is_open_claim = (standing.state, decision) == (
+            "advanced",
+            "inconclusive",
+        ) and standing.id in self._confirm_draws
+        may = is_open_claim or may_move(standing.state, decision)
+        _require(may, f"{standing.id} cannot go from {standing.state} to {decision}")
+        if decision == "advanced":
+            _require(bool(self.evaluations.get((standing.id, "trial"))), f"{standing.id} has no scores")
+        if decision == "confirmed":
+            self._permit_claim(standing, event)
+        self.decisions.append(event)
+        self._count(decision)
+        self._move(
+            replace(standing, decisions=(*standing.decisions, event)), standing.state if is_open_claim else decision
+        )
+        says = str(event.get("says", ""))
+        self.stop = says or "decided" if study == "stop" else self.stop
+        self.escalation = says or "decided" if study == "escalate" else self.escalation
+
+    def _count(self, decision: CandidateState) -> None:
+        if decision == "rejected":
+            self.rejected_in_a_row += 1
+        elif decision in ("advanced", "confirmed"):
+            self.rejected_in_a_row = 0
+
+    def _permit_claim(self, standing: Standing, event: Event) -> None:
+        """An incumbent is the head that was measured against the baseline on episodes drawn for the two of them."""
+        _require(standing.id == self.head_history[-1], f"{standing.id} is not the head")
+        _require(not event.get("provisional"), "a provisional decision confirms nothing")
+        draw = self._confirm_draws.get(standing.id)
+        _require(draw is not None and BASELINE in draw.candidates, "no episodes were drawn for it and the baseline")
+        for name in (standing.id, BASELINE):
+            scores = self.evaluations.get((name, "confirmation"), {})
+            _require(bool(scores), f"{name} has no confirmation scores")
+            _require(all(score.level != "reported" for score in scores.values()), f"{name}'s scores are only reported")
+
+    def queued(self, event: Event) -> None:
+        job = _text(event, "job")
+        _require(job not in self.queue and job not in self.jobs, f"the job {job} was queued before")
+        self.queue[job] = Queued(job, event)
+
+    def claimed(self, event: Event) -> None:
+        job = _text(event, "job")
+        _require(job in self.queue or job in self.jobs, f"there is no job {job}")
+        if job in self.queue:
+            self.queue[job] = replace(self.queue[job], claim=event)
+
+    def released(self, event: Event) -> None:
+        job = _text(event, "job")
+        _require(job in self.queue or job in self.jobs, f"there is no job {job}")
+        if job in self.queue:
+            self.queue[job] = replace(self.queue[job], claim=None)
+
+    def dropped(self, event: Event) -> None:
+        job = _text(event, "job")
+        _require(job in self.queue, f"the job {job} does not wait")
+        del self.queue[job]
+
+    def stopped(self, event: Event) -> None:
+        self.stop = _text(event, "rule")
+
+    def escalated(self, event: Event) -> None:
+        self.escalation = _text(event, "why")
+
+    def anchored(self, event: Event) -> None:
+        _require(event["head"] in self._hashes, "the anchored head is no row of this ledger")
+        self.anchor = event
+
+    def _standing(self, event: Event) -> Standing:
+        name = _text(event, "candidate")
+        _require(name in self.candidates, f"there is no candidate {name}")
+        return self.candidates[name]
+
+    def _open_job(self, event: Event) -> Job:
+        job = self.jobs.get(_text(event, "job"))
+        if job is None or not job.is_open:
+            raise _Illegal(f"the job {event['job']} was {'never launched' if job is None else 'ended before'}")
+        return job
+
+    def _move(self, standing: Standing, after: CandidateState) -> None:
+        before = standing.state
+        self.candidates[standing.id] = replace(standing, state=after)
+        if after in ("completed", "debug"):
+            self.debug_in_a_row = self.debug_in_a_row + 1 if after == "debug" else 0
+        if after == "advanced" != before:
+            self.heads.append(standing.id)
+        if after == "confirmed":
+            self.incumbents.append(standing.id)
+        while self.heads[-1] != BASELINE and self.candidates[self.heads[-1]].state not in ("advanced", "confirmed"):
+            self.heads.pop()
+        if self.heads[-1] != self.head_history[-1]:
+            self.head_history.append(self.heads[-1])
+
+
+_RULES: dict[str, Callable[[Rules, Event], None]] = {
+    "created": Rules.created,
+    "amended": Rules.amended,
+    "rehearsed": Rules.rehearsed,
+    "approved": Rules.approved,
+    "proposed": Rules.proposed,
+    "moved": Rules.moved,
+    "refused": Rules.refused,
+    "intent": Rules.intent,
+    "started": Rules.started,
+    "ended": Rules.ended,
+    "weights": Rules.weights_recorded,
+    "drawn": Rules.drawn,
+    "evaluated": Rules.evaluated,
+    "decided": Rules.decided,
+    "queued": Rules.queued,
+    "claimed": Rules.claimed,
+    "released": Rules.released,
+    "dropped": Rules.dropped,
+    "stopped": Rules.stopped,
+    "escalated": Rules.escalated,
+    "anchored": Rules.anchored,
+}
+
+
+def _require(is_so: bool, says: str) -> None:
+    if not is_so:
+        raise _Illegal(says)
+
+
+def _text(event: Event, name: str) -> str:
+    value = event[name]
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"`{name}` is {value!r}")
+    return value
+
+
+def _job(event: Event) -> Job:
+    """Read an intent."""
+    phase, seeds, plan, run = event["phase"], tuple(event["seeds"]), event.get("plan"), event.get("run")
+    if (
+        phase not in LAUNCHES
+        or not seeds
+        or len(set(seeds)) != len(seeds)
+        or any(type(seed) is not int for seed in seeds)
+    ):
+        raise ValueError("a job has a phase and distinct seeds")
+    reserve = Amount.read(event["reserve"])
+    if phase == "smoke":
+        reserve = Amount(0, reserve.seconds)
+    _require(phase == "smoke" or reserve.seeds >= len(seeds), "the job reserves fewer seeds than it trains")
+    return Job(_text(event, "job"), _text(event, "candidate"), phase, seeds, plan, reserve, run)
+
+
+def _who(state: str) -> str:
+    return "a job" if state in ("launched", "completed") else "a decision"

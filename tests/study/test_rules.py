@@ -1,0 +1,462 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlx.study.budget import Amount
+from tests.study.story import CONTRACT, Story
+
+NOTHING = {"seeds": 0, "seconds": 0.0}
+
+
+def says(story: Story) -> list[str]:
+    return [violation.says for violation in story.state.violations]
+
+
+def refused(story: Story, kind: str, /, **fields: Any) -> str:
+    """Tell a row that must change nothing but the violations, and return why."""
+    before = story.state
+    story.tell(kind, **fields)
+    after = story.state
+    (violation,) = after.violations[len(before.violations) :]
+    assert after.__dict__ | {"rows": 0, "violations": ()} == before.__dict__ | {"rows": 0, "violations": ()}
+    return violation.says
+
+
+def test_nothing_comes_before_the_study_was_created_and_it_is_created_once() -> None:
+    story = Story(approve=False, pool=False)
+    assert refused(story, "created", contract="other") == "a study is created once"
+    story.events.clear()
+    assert refused(story, "stopped", rule="x") == "the study was not created yet"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("invented", {}),
+        ("moved", {}),
+        ("moved", {"candidate": ["c001"], "before": "draft", "after": "validated"}),
+        ("moved", {"candidate": "c001", "before": "draft", "after": "validated"}),
+        ("intent", {"job": "x", "candidate": "baseline", "phase": "baseline", "seeds": [9], "reserve": {}}),
+        ("intent", {"job": "x", "candidate": "baseline", "phase": ["trial"], "seeds": [9], "reserve": {}}),
+        ("ended", {"job": "b"}),
+        ("ended", {"job": "open", "outcome": "completed", "spent": {"seeds": -1, "seconds": 0.0}}),
+        ("ended", {"job": "open", "outcome": "completed", "spent": {"seeds": 0, "seconds": "NaN"}}),
+        ("ended", {"job": "open", "outcome": "fine", "spent": {"seeds": 0, "seconds": 0.0}}),
+        ("ended", {"job": "open", "outcome": "failed", "spent": NOTHING, "seeds": {"9": "completed"}}),
+        ("ended", {"job": "open", "outcome": "failed", "spent": NOTHING, "seeds": {"3": "completed"}}),
+        ("weights", {"candidate": "c001", "run": "run_b", "checkpoints": {"0": "x"}}),
+        ("drawn", {"purpose": "hold-out", "first": 0, "episodes": 1, "candidates": ["c001"]}),
+        ("evaluated", {"candidate": "c001", "phase": "trial", "seed": 0, "level": "sealed", "score": 1.0}),
+        ("decided", {"candidate": "baseline", "decision": "confirmed"}),
+        ("decided", {"candidate": "c001", "decision": "launched"}),
+        ("approved", {"contract": CONTRACT, "level": "royal", "by": "x", "human": False, "expires": 1}),
+        ("approved", {"contract": CONTRACT, "level": "asserted", "by": "x", "human": True, "expires": 1}),
+        ("claimed", {"job": "unknown"}),
+        ("released", {"job": "unknown"}),
+        ("anchored", {"commit": "x", "head": "elsewhere"}),
+        ("proposed", {"candidate": "baseline", "kind": "code", "sha256": "x"}),
+        ("proposed", {"candidate": "../c001", "kind": "code", "sha256": "x"}),
+        ("rehearsed", {"contract": CONTRACT, "ok": "yes"}),
+        ("refused", {"action": "launch"}),
+    ],
+)  # fmt: skip
+def test_a_row_that_is_no_legal_move_is_noted_and_changes_nothing(kind: str, fields: dict[str, Any]) -> None:
+    story = Story()
+    story.propose("c001")
+    story.intend("open", "baseline", "baseline", (3,))
+
+    assert refused(story, kind, **fields)
+
+
+def test_an_intent_without_an_approval_of_this_very_contract_is_a_violation() -> None:
+    story = Story(approve=False, pool=False)
+    row = {
+        "job": "j",
+        "candidate": "baseline",
+        "phase": "baseline",
+        "seeds": [0],
+        "reserve": {"seeds": 1, "seconds": 1},
+    }
+    assert refused(story, "intent", **row) == "no approval of the contract stands"
+    story.approve()
+    story.tell("amended", contract="d" * 64)
+    assert refused(story, "intent", **row) == "no approval of the contract stands"
+    story.approve("d" * 64)
+    story.tell("intent", **row)
+    assert "j" in story.state.jobs
+
+
+def test_a_rehearsal_may_smoke_before_anybody_approved() -> None:
+    story = Story(approve=False, pool=False)
+    story.job("r", "rehearsal", "smoke", (0,), spent={"seeds": 1, "seconds": 3.0})
+    story.tell("rehearsed", contract=CONTRACT, ok=True, checks=[], enforced={})
+
+    assert says(story) == []
+    assert story.state.rehearsal is story.events[-1]
+    assert story.state.spent == Amount(0, 3.0)
+    assert story.state.used_seeds("rehearsal") == frozenset()
+
+
+def test_an_approval_cannot_be_used_twice() -> None:
+    story = Story(approve=False, pool=False)
+    story.approve(nonce="n")
+    story.tell("amended", contract="other")
+    fields = {"contract": CONTRACT, "level": "asserted", "by": "ada", "human": False, "expires": 9e9, "nonce": "n"}
+
+    assert refused(story, "approved", **fields) == "the approval was used before"
+
+
+def test_a_stopped_study_launches_nothing_until_it_is_approved_again() -> None:
+    story = Story()
+    story.tell("stopped", rule="rejected_in_a_row >= 5")
+    story.tell("escalated", why="no progress")
+    assert (story.state.stop, story.state.escalation) == ("rejected_in_a_row >= 5", "no progress")
+    story.intend("x", "baseline", "baseline", (5,))
+    assert says(story) == ["the study is stopped"]
+    story.approve()
+    assert (story.state.stop, story.state.escalation) == (None, None)
+
+
+@pytest.mark.parametrize(("word", "field"), [("stop", "stop"), ("escalate", "escalation")])
+def test_a_decision_to_stop_or_to_escalate_counts_without_a_second_row(word: str, field: str) -> None:
+    story = Story()
+    story.bring("c001", "completed")
+    story.decide("c001", "rejected", study=word, says="nothing helps")
+
+    assert getattr(story.state, field) == "nothing helps"
+
+
+def test_a_job_is_launched_started_and_ended_once() -> None:
+    story = Story()
+    for kind, fields in (
+        ("intent", {"job": "b", "candidate": "baseline", "phase": "baseline", "seeds": [7],
+                    "reserve": {"seeds": 1, "seconds": 1.0}}),
+        ("started", {"job": "b", "run": "run_b", "process": {"pid": 8}}),
+        ("ended", {"job": "b", "outcome": "lost", "seeds": {}, "spent": {"seeds": 0, "seconds": 0.0}}),
+    ):  # fmt: skip
+        assert refused(story, kind, **fields)
+    story.intend("two", "baseline", "baseline", (8,))
+    story.start("two")
+    assert refused(story, "started", job="two", run="run_two", process={"pid": 9}) == "the job two was started before"
+
+
+def test_a_trial_that_ends_before_anybody_said_it_started_has_been_launched() -> None:
+    story = Story()
+    story.bring("c001", "validated")
+    story.intend("t", "c001", "trial", (0, 1))
+    assert story.state.candidates["c001"].state == "validated"
+    story.end("t", (0, 1))
+
+    assert story.state.candidates["c001"].state == "completed"
+    assert says(story) == []
+
+
+def test_an_abandoned_trial_leaves_its_candidate_where_it_was() -> None:
+    story = Story()
+    story.bring("c001", "validated")
+    story.intend("t", "c001", "trial", (0, 1))
+    story.end("t", outcome="abandoned")
+
+    assert story.state.candidates["c001"].state == "validated"
+    assert story.state.launched == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "state"),
+    [
+        ("completed", "failed", "completed"),
+        ("failed", "completed", "completed"),
+        ("failed", "oom", "debug"),
+        ("completed", "abandoned", "completed"),
+        ("failed", "abandoned", "debug"),
+    ],
+)
+def test_a_candidate_is_launched_until_its_last_trial_ends(first: str, second: str, state: str) -> None:
+    story = Story()
+    story.bring("c001", "validated")
+    story.intend("one", "c001", "trial", (0,))
+    story.start("one")
+    story.intend("two", "c001", "trial", (1,))
+    story.end("one", (0,), first)
+    assert story.state.candidates["c001"].state == "launched"
+    if second == "abandoned":
+        story.end("two", outcome=second)
+    else:
+        story.start("two")
+        story.end("two", (1,), second)
+
+    assert story.state.candidates["c001"].state == state
+    assert says(story) == []
+
+
+def test_a_failure_of_the_first_wave_says_nothing_of_the_second() -> None:
+    story = Story()
+    story.bring("c001", "inconclusive")
+    story.job("more", "c001", "trial", (3, 4, 5), outcome="failed")
+
+    assert story.state.candidates["c001"].state == "debug"
+    assert story.state.debug_in_a_row == 1
+
+
+def test_smoke_promotion_and_confirmation_leave_the_state_alone() -> None:
+    story = Story()
+    story.bring("c001", "validated")
+    story.job("s", "c001", "smoke", (0,), outcome="failed", spent={"seeds": 0, "seconds": 1.0})
+    assert story.state.candidates["c001"].state == "validated"
+    story.bring("c002", "advanced")
+    story.job("p", "c002", "promotion", (7, 8, 9))
+    assert story.state.candidates["c002"].state == "advanced"
+    assert says(story) == []
+
+
+def test_only_the_head_is_promoted_or_confirmed() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.bring("c002", "advanced")
+    story.intend("p", "c001", "promotion", (7,))
+    story.intend("c", "c001", "confirmation", (1000,))
+
+    assert says(story) == ["c001 is not the head"] * 2
+
+
+def test_the_head_goes_back_to_what_still_stands() -> None:
+    story = Story()
+    for name in ("c001", "c002", "c003"):
+        story.bring(name, "advanced")
+    story.tell("moved", candidate="c002", before="advanced", after="reverted", why="asked")
+    assert story.state.head == "c003"
+    story.decide("c003", "rejected")
+    assert story.state.head == "c001"
+    story.tell("moved", candidate="c001", before="advanced", after="reverted", why="asked")
+
+    assert story.state.head_history == ("baseline", "c001", "c002", "c003", "c001", "baseline")
+    assert says(story) == []
+
+
+def without(story: Story, kind: str, **fields: Any) -> Story:
+    """Tell the same story but for the rows of a kind."""
+    told = Story(approve=False, pool=False)
+    told.events[:] = [
+        event
+        for event in story.events
+        if event.kind != kind or any(event.get(name) != value for name, value in fields.items())
+    ]
+    return told
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("drawn", {}),
+        ("weights", {"candidate": "baseline"}),
+        ("weights", {"candidate": "c001"}),
+        ("evaluated", {"candidate": "baseline", "phase": "confirmation"}),
+        ("evaluated", {"candidate": "c001", "phase": "confirmation"}),
+        ("intent", {"candidate": "c001", "phase": "confirmation"}),
+        ("approved", {}),
+        ("decided", {"decision": "advanced"}),
+    ],
+)
+def test_nothing_becomes_incumbent_without_every_step_of_a_confirmation(kind: str, fields: dict[str, Any]) -> None:
+    story = Story()
+    story.bring("c001", "confirmed")
+    assert story.state.incumbent == "c001"
+    told = without(story, kind, **fields)
+
+    assert told.state.incumbent is None
+    assert told.state.violations
+
+
+def test_scores_that_are_only_reported_and_provisional_decisions_confirm_nothing() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    assert "provisional" in refused(story, "decided", candidate="c001", decision="confirmed", provisional=True)
+    story.events[:] = [
+        replace(event, fields={**event.fields, "level": "reported"}) if event.kind == "evaluated" else event
+        for event in story.events
+    ]
+    assert "only reported" in refused(story, "decided", candidate="c001", decision="confirmed")
+
+
+def test_a_checkpoint_that_comes_after_the_draw_is_not_measured_and_none_is_exchanged() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.job("late", "c001", "confirmation", (1005,))
+    story.tell("weights", candidate="c001", run="run_late", checkpoints={"1005": "late"})
+    row = {"candidate": "c001", "phase": "confirmation", "level": "sealed", "file": "f", "sha256": "s", "score": 9.0}
+    assert "drawn before the checkpoint" in refused(story, "evaluated", seed=1005, **row)
+    assert "another score" in refused(story, "evaluated", seed=1000, **row)
+    swapped = {"candidate": "c001", "run": "run_c001-c001-c", "checkpoints": {"1000": "swapped"}}
+    assert "not the one that was recorded" in refused(story, "weights", **swapped)
+    draw = {"purpose": "confirm", "first": 1, "episodes": 1, "candidates": ["baseline", "c001"]}
+    assert "drawn before" in refused(story, "drawn", **draw)
+
+
+def test_the_same_score_again_is_no_news_and_another_contract_measures_anew() -> None:
+    story = Story()
+    story.evaluate("baseline", "baseline", 0, 1.0)
+    assert says(story) == []
+    story.tell("amended", contract="d" * 64)
+    story.evaluate("baseline", "baseline", 0, math.inf)
+
+    assert says(story) == []
+    assert story.state.scores("baseline")[0] == math.inf
+
+
+def test_a_score_that_is_not_a_number_is_kept_as_such() -> None:
+    story = Story()
+    story.job("n", "baseline", "baseline", (5,))
+    story.evaluate("baseline", "baseline", 5, "NaN")  # type: ignore[arg-type]
+
+    assert math.isnan(story.state.scores("baseline", "baseline")[5])
+
+
+def test_a_queued_job_waits_is_claimed_and_released_until_it_is_launched() -> None:
+    story = Story()
+    story.tell("queued", job="q", candidate="baseline", phase="baseline", seeds=[5])
+    story.tell("claimed", job="q", process={"pid": 1}, until=1.0)
+    assert story.state.queue["q"].claim is story.events[-1]
+    story.tell("released", job="q")
+    assert story.state.queue["q"].claim is None
+    assert refused(story, "queued", job="q")
+    story.intend("q", "baseline", "baseline", (5,))
+    assert dict(story.state.queue) == {}
+    story.tell("claimed", job="q", process={"pid": 1}, until=1.0)
+    assert says(story) == ["the job q was queued before"]
+
+
+def test_a_candidate_that_was_checked_is_launched_with_that_plan_and_no_other() -> None:
+    story = Story()
+    story.bring("c001", "validated")
+    story.intend("other", "c001", "trial", (0,), plan="other-plan")
+    story.intend("none", "c001", "trial", (0,), plan=None)
+    assert says(story) == ["the plan is not the one that was checked", "the job names no plan"]
+
+
+def test_an_amended_contract_asks_for_a_new_check_but_lets_the_head_go_on() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.bring("c002", "validated")
+    story.tell("amended", contract="d" * 64)
+    story.approve("d" * 64)
+    story.intend("t", "c002", "trial", (0,), plan="c002-plan")
+    assert says(story) == ["the candidate was checked under another contract"]
+    story.intend("p", "c001", "promotion", (7,), plan="plan-under-d")
+    story.intend("q", "c001", "promotion", (8,), plan="c001-plan")
+
+    assert says(story)[1:] == ["the plan is not the one that was checked"]
+    assert story.state.candidates["c001"].plan == "plan-under-d"
+
+
+def test_a_candidate_in_work_is_not_proposed_again_and_a_broken_one_is() -> None:
+    story = Story()
+    story.bring("c001", "validated")
+    story.intend("t", "c001", "trial", (0,))
+    row = {"candidate": "c001", "kind": "code", "sha256": "new"}
+    assert "has a trial" in refused(story, "proposed", **row)
+    story.start("t")
+    assert "is launched" in refused(story, "proposed", **row)
+    story.end("t", (0,), "failed")
+    story.tell("proposed", **row)
+
+    standing = story.state.candidates["c001"]
+    assert (standing.state, standing.sha256, standing.plan) == ("draft", "new", None)
+
+
+def test_an_anchor_names_a_row_of_this_ledger() -> None:
+    story = Story()
+    story.tell("anchored", commit="abc", head=story.events[0].hash)
+
+    assert story.state.anchor is story.events[-1]
+    assert says(story) == []
+
+
+def test_a_job_that_cannot_be_launched_leaves_the_queue() -> None:
+    story = Story()
+    story.tell("queued", job="q", candidate="baseline", phase="baseline", seeds=[5])
+    story.tell("dropped", job="q", says="refused")
+
+    assert dict(story.state.queue) == {}
+    assert says(story) == []
+    assert refused(story, "dropped", job="q") == "the job q does not wait"
+
+
+def test_a_claim_that_was_not_shown_leaves_the_head_where_it_is() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    row = {"candidate": "c001", "decision": "inconclusive"}
+    assert "cannot go from advanced to inconclusive" in refused(story, "decided", **row)
+    story.events.pop()
+    story.claim("c001")
+    story.decide("c001", "inconclusive", provisional=True)
+    state = story.state
+
+    assert (state.candidates["c001"].state, state.head, state.incumbent) == ("advanced", "c001", None)
+    assert state.head_history == ("baseline", "c001")
+    assert state.decisions[-1] is story.events[-1]
+    assert says(story) == []
+    story.decide("c001", "rejected")
+    assert story.state.head == "baseline"
+
+
+GARBAGE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "c001", "baseline", "open", "NaN"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["0", "seeds", "x"]), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+SOUND: dict[str, Any] = {
+    "contract": CONTRACT, "ok": True, "level": "signed", "by": "ada", "human": True, "expires": 9e9, "nonce": "n",
+    "candidate": "c001", "kind": "code", "sha256": "s", "before": "draft", "after": "validated", "plan": "p",
+    "reasons": [], "job": "open", "phase": "trial", "seeds": [3], "reserve": {"seeds": 9, "seconds": 1.0}, "run": "r",
+    "process": {"pid": 1}, "outcome": "completed", "spent": {"seeds": 9, "seconds": 1.0}, "checkpoints": {"3": "x"},
+    "purpose": "confirm", "first": 1, "episodes": 1, "candidates": ["c001"], "seed": 3, "file": "f", "score": 1.0,
+    "decision": "advanced", "study": "continue", "rule": "r", "why": "w", "head": "h", "commit": "k",
+}  # fmt: skip
+KINDS = [
+    "created",
+    "amended",
+    "rehearsed",
+    "approved",
+    "proposed",
+    "moved",
+    "refused",
+    "intent",
+    "started",
+    "ended",
+    "weights",
+    "drawn",
+    "evaluated",
+    "decided",
+    "queued",
+    "claimed",
+    "released",
+    "dropped",
+    "stopped",
+    "escalated",
+    "anchored",
+    "invented",
+]
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(sorted(SOUND)), GARBAGE, min_size=1, max_size=3))
+def test_no_row_whatever_it_holds_breaks_the_replay(kind: str, garbage: dict[str, Any]) -> None:
+    story = Story()
+    story.propose("c001")
+    story.intend("open", "baseline", "baseline", (3,))
+    before = story.state
+    story.tell(kind, **(SOUND | garbage))
+    after = story.state
+
+    if after.violations:
+        assert after.__dict__ | {"rows": 0, "violations": ()} == before.__dict__ | {"rows": 0, "violations": ()}
