@@ -23,7 +23,7 @@ from rlx.sandbox import Box, Enforced
 from rlx.study.budget import Amount
 from rlx.study.ledger import Ledger
 from rlx.study.standing import Outcome
-from rlx.study.state import replay
+from rlx.study.state import lawful, replay
 
 SCRATCH = ".scratch"
 """The folder in a run that its jobs have as home and for temporary files; it goes when they have ended."""
@@ -76,7 +76,7 @@ class Governed:
             return cls(
                 run=run.path,
                 root=root,
-                ledger=Ledger(folder / "ledger.jsonl"),
+                ledger=lawful(folder / "ledger.jsonl"),
                 job=str(lineage["job"]),
                 candidate=str(lineage["candidate"]),
                 worktree=root / lineage["worktree"],

@@ -212,6 +212,8 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
             return "", standing.state, "continue"
         if isinstance(judged.result, Race) and standing.state == "advanced":
             return "", "advanced", "continue"
+        if isinstance(judged.result, Confirmation) and is_claimed(state, judged.candidate):
+            return "", str(standing.decisions[-1]["decision"]), "continue"
         if judged.answer == "invalid":
             reasons = [{"code": "EVIDENCE", "says": one} for one in judged.objections or (judged.result.reason,)]
             held.append("refused", action="decide", candidate=judged.candidate, reasons=reasons)
@@ -225,6 +227,11 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
             study=about_study, says=result.reason, test="race" if isinstance(result, Race) else "claim",
         )  # fmt: skip
         return event.id, decision, about_study
+
+
+def is_claimed(state: State, identity: str) -> bool:
+    """Say whether a claim of this candidate was decided, whichever way: there is no second one."""
+    return any(one["candidate"] == identity and one.get("test") == "claim" for one in state.decisions)
 
 
 def study_decision(state: State, decision: CandidateState) -> str:

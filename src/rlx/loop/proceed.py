@@ -54,7 +54,7 @@ def position(study: Study) -> Position:
         confirmed=frozenset(
             side for side in (BASELINE, state.head) if _completed(state, side, "confirmation") >= wanted
         ),
-        claims_left=(metric.claims if metric else 0) - len(state.claimed - {state.head}),
+        claims_left=_claims_left(state, contract),
         seeds_left=left.seeds,
         claim_seeds=2 * wanted,
         candidates_left=candidates_left(state, contract),
@@ -62,6 +62,13 @@ def position(study: Study) -> Position:
         violations=tuple(str(one) for one in state.violations),
         parallel=contract.hardware.parallel if contract.hardware else 1,
     )
+
+
+def _claims_left(state: State, contract: Contract) -> int:
+    """Return how many claims may be made, the head's own among them unless it was decided."""
+    is_decided = any(one["candidate"] == state.head and one.get("test") == "claim" for one in state.decisions)
+    allowed = contract.metric.claims if contract.metric else 0
+    return 0 if is_decided else allowed - len(state.claimed - {state.head})
 
 
 def is_rehearsed(study: Study, state: State) -> bool:

@@ -16,7 +16,7 @@ from rlx.study import task as tasks
 from rlx.study.candidate import BASELINE, REHEARSAL, Candidate
 from rlx.study.contract import Contract
 from rlx.study.ledger import Ledger
-from rlx.study.state import State, replay
+from rlx.study.state import State, lawful, replay
 from rlx.study.task import Task
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -63,7 +63,7 @@ class Study:
 
     @cached_property
     def ledger(self) -> Ledger:
-        return Ledger(self.folder / "ledger.jsonl")
+        return lawful(self.folder / "ledger.jsonl")
 
     def worktree(self, identity: str) -> Path:
         """Return the folder a candidate's code is changed and run in."""
