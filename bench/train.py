@@ -1,44 +1,55 @@
 """Training cost: `fast` against one-thread SB3, a CleanRL-style PPO and sbx, whole trainings, interleaved.
 
-    python bench/train.py [TASK ...] [--repeats 5] [--quick] [--peers VENV]
+    python bench/train.py [TASK ...] [--repeats 5] [--only TABLE] [--quick] [--peers VENV]
 
 A training is what a user starts: import, environments, logging, periodic evaluation, checkpoints and the evaluations
 of the untrained and the final policy; `fast` through `rlx train`. The CleanRL-style one neither evaluates nor saves.
 Every repeat runs each of them once; medians and ranges. CPU seconds are those of all processes a training starts.
-A ratio stands only where the task passed the learning gate (bench/learning.py). A full run writes bench/train.md.
+A ratio stands only where the task passed the learning gate (bench/learning.py). With all tasks it writes bench/train.md
+table by table: some twenty minutes, on a machine with nothing else to do.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import learning
-from rig import measure, peers
-from rig.cost import Command, Cost, cost
+from rig import learners, measure, peers
+from rig.cost import ONE_THREAD, Command, Cost, cost
 from rig.gate import MEAN
+
+from rlx import files
 
 RIG = Path(__file__).parent / "rig"
 TABLE = Path(__file__).parent / "train.md"
 REPORT_EPISODES = 20
 EVALUATIONS, EPISODES = 4, 5
+FEWEST_REPEATS, FEW_REPEATS = 5, 3
+"""Of what is written down; of what takes minutes (ten seeds, 32 seeds)."""
 HEADER = """\
 # What a training costs
 
 Written by `python bench/train.py`. Whole trainings on one thread each: import, logging, evaluations, checkpoints (the
-CleanRL-style one has neither evaluations nor checkpoints). Median (range) of the repeats, in which all take turns. A
-ratio is what another takes over what `fast` takes in the same repeat; it stands only where `fast` passed the
-[learning gate](learning.md). *Env stepping alone* is its share of `fast`'s CPU seconds: what no trainer can save.
+CleanRL-style one has neither evaluations nor checkpoints). Median (range) of the repeats, in which all take turns, each
+on another seed. A ratio is what another takes over what `fast` takes in the same repeat; it stands only where
+`fast` passed the [learning gate](learning.md). *Steps played* are those of training and of all evaluations, which last
+as long as the policies do; rlx alone plays 20 episodes of the random policy too. *Env stepping alone* is what so many
+steps take of `fast`'s CPU seconds: what no trainer can save. LunarLander's ratio to SB3
+says more about evaluations than about training: in three seeds looked at apart (on a busy machine, imports not counted)
+they took 12.6 of 19.0, 13.2 of 18.6 and 3.8 of 9.1 of SB3's CPU seconds. Were they free, about 3 would be left of it.
 """
 PLACES = ("fast", "sb3", "cleanrl-style", "sbx")
 
@@ -103,23 +114,40 @@ class Contest:
 
 
 def timed(contest: Contest, name: str, task: Timed, repeats: int) -> list[list[str]]:
-    """Run every contestant `repeats` times in turn and return the task's rows."""
+    """Run every contestant `repeats` times in turn, each time on another seed, and return the task's rows."""
     names = [one for one in contest.names if task.others or one in ("fast", "sb3")]
     costs: dict[str, list[Cost]] = {one: [] for one in names}
-    for _ in range(repeats):
+    steps: dict[str, list[int]] = {one: [] for one in names}
+    for repeat in range(repeats):
         for one in names:
-            costs[one].append(cost([contest.command(one, task.spec)]))
-    ours = costs["fast"]
-    return [_row(name, one, task, costs[one], ours) for one in names]
+            command = contest.command(one, task.spec, seeds=[learners.SPACING * repeat])
+            costs[one].append(cost([command]))
+            steps[one].append(task.steps + evaluated_steps(command.cwd))
+        print(f"{name}:", ", ".join(f"{one} {costs[one][-1].cpu:.2f}" for one in names), "CPU s", flush=True)
+    return [_row(name, one, task, costs, steps) for one in names]
 
 
-def _row(name: str, contestant: str, task: Timed, theirs: list[Cost], ours: list[Cost]) -> list[str]:
+def evaluated_steps(folder: Path) -> int:
+    """Return the environment steps of the evaluations that a training left in its folder, with the random policy's."""
+    ours = [files.read_json(file)["episodes"] for file in folder.glob("runs/*/eval/*/*.json")]
+    theirs = folder / "evaluated.json"
+    return sum(one["length"] for episodes in ours for one in episodes) + (
+        sum(files.read_json(theirs)) if theirs.exists() else 0
+    )
+
+
+def _row(
+    name: str, contestant: str, task: Timed, costs: Mapping[str, list[Cost]], steps: Mapping[str, list[int]]
+) -> list[str]:
+    theirs, ours = costs[contestant], costs["fast"]
     cpu, wall = ([getattr(one, kind) for one in theirs] for kind in ("cpu", "wall"))
     ratios = [_ratios(theirs, ours, kind) if contestant != "fast" else "" for kind in ("cpu", "wall")]
     if contestant != "fast" and not has_passed(task.gate):
         ratios = ["gate open", "gate open"]
-    limit = f"{env_seconds(task) / statistics.median(cpu):.0%}" if contestant == "fast" else ""
-    return [name, contestant, _range(cpu), _range(wall), *ratios, limit]
+    played = statistics.median(steps[contestant])
+    share = env_seconds(task) * played / task.steps / statistics.median(cpu)
+    limit = f"{share:.0%}" if contestant == "fast" else ""
+    return [name, contestant, f"{played:,.0f}", _range(cpu), _range(wall), *ratios, limit]
 
 
 def _range(values: list[float]) -> str:
@@ -156,50 +184,144 @@ def env_seconds(task: Timed) -> float:
 
 
 def growth(contest: Contest, times: Sequence[int]) -> list[list[str]]:
-    """Return what `fast` costs for so many times the steps and the seeds: CPU seconds, and each a unit."""
+    """Return what `fast` costs for so many times the steps and the seeds: CPU seconds, each a unit, the env's share."""
     task = TASKS["CartPole, 8 envs"]
     rows = []
     for factor in times:
         longer = Timed(task.gate, task.steps * factor)
         steps = cost([contest.command("fast", longer.spec)]).cpu
         seeds = cost([contest.command("fast", task.spec, seeds=range(factor))]).cpu
-        rows.append([f"{factor}×", f"{steps:.2f}", f"{steps / factor:.2f}", f"{seeds:.2f}", f"{seeds / factor:.2f}"])
+        limits = [f"{seconds / used:.0%}" for seconds, used in
+                  ((env_seconds(longer), steps), (env_seconds(task) * factor, seeds))]  # fmt: skip
+        rows.append([f"{factor}×", f"{steps:.2f}", f"{steps / factor:.2f}", limits[0],
+                     f"{seeds:.2f}", f"{seeds / factor:.2f}", limits[1]])  # fmt: skip
     return rows
 
 
-def ten_seeds(contest: Contest, steps: int) -> list[list[str]]:
+def ten_seeds(contest: Contest, steps: int, repeats: int) -> list[list[str]]:
     """Return the wall time of ten CartPole seeds on two cores: one `rlx train`, ten SB3 scripts two at a time."""
     spec = Timed("cartpole", steps).spec
-    ours = cost([contest.command("fast", spec, seeds=range(10))])
-    theirs = cost([contest.command("sb3", spec, seeds=[100 * seed]) for seed in range(10)], at_once=2)
-    ratio = f"{theirs.wall / ours.wall:.1f}×" if has_passed("cartpole") else "gate open"
-    return [
-        ["fast", f"{ours.wall:.1f}", f"{ours.cpu:.1f}", ""],
-        ["sb3", f"{theirs.wall:.1f}", f"{theirs.cpu:.1f}", ratio],
-    ]
+    ours, theirs = [], []
+    for _ in range(repeats):
+        ours.append(cost([contest.command("fast", spec, seeds=range(10))]))
+        theirs.append(cost([contest.command("sb3", spec, seeds=[100 * seed]) for seed in range(10)], at_once=2))
+    walls, cpus = ([[getattr(one, kind) for one in side] for side in (ours, theirs)] for kind in ("wall", "cpu"))
+    ratio = _ratios(theirs, ours, "wall") if has_passed("cartpole") else "gate open"
+    return [["fast", _range(walls[0]), _range(cpus[0]), ""], ["sb3", _range(walls[1]), _range(cpus[1]), ratio]]
 
 
-def worlds(contest: Contest, seeds: int = 32) -> list[list[str]]:
+def same_weights(contest: Contest, steps: int) -> list[list[str]]:
+    """Return how many of ten seeds have the same weights among ten as on one core, and as alone (every fifth)."""
+    spec = Timed("cartpole", steps).spec
+    among = weights(contest.command("fast", spec, seeds=range(10)))
+    crowded = contest.command("fast", spec, seeds=range(10))
+    on_one_core = weights(replace(crowded, argv=["taskset", "--cpu-list", "0", *crowded.argv]))
+    alone = {seed: weights(contest.command("fast", spec, seeds=[seed]))[seed] for seed in (0, 4, 9)}
+    others = (("ten on one core", on_one_core), ("alone", alone))
+    return [[name, f"{sum(among[seed] == found[seed] for seed in found)} of {len(found)}"] for name, found in others]
+
+
+def weights(command: Command) -> dict[int, str]:
+    """Run a training of rlx and return a hash of every seed's last weights."""
+    command.run()
+    found = command.cwd.glob("runs/*/seed_*/checkpoints/latest/policy.safetensors")
+    return {int(file.parts[-4].removeprefix("seed_")): files.sha256(file.read_bytes()) for file in found}
+
+
+def worlds(contest: Contest, repeats: int, seeds: int = 32) -> list[list[str]]:
     """Return the CPU seconds a seed of CartPole as arrays, many seeds in one run, and of one SB3 seed of CartPole."""
     spec = Timed("cartpole", 51_200).spec
     batched = {**spec, "env": {**spec["env"], "id": "carts.py:Carts"}}
-    command = contest.command("fast", batched, seeds=range(seeds))
-    shutil.copy(RIG / "carts.py", command.cwd)
-    ours = cost([command]).cpu / seeds
-    theirs = cost([contest.command("sb3", spec)]).cpu
-    ratio = f"{theirs / ours:.1f}×" if has_passed("cartpole") else "gate open"
-    return [["fast", str(seeds), f"{ours:.2f}", ""], ["sb3", "1", f"{theirs:.2f}", ratio]]
+    ours, theirs = [], []
+    for _ in range(repeats):
+        command = contest.command("fast", batched, seeds=range(seeds))
+        shutil.copy(RIG / "carts.py", command.cwd)
+        ours.append(cost([command]))
+        theirs.append(cost([contest.command("sb3", spec)]))
+    each = [Cost(one.wall / seeds, one.cpu / seeds) for one in ours]
+    ratio = _ratios(theirs, each, "cpu") if has_passed("cartpole") else "gate open"
+    sides = (("fast", seeds, each), ("sb3", 1, theirs))
+    rows = [[name, str(count), _range([one.cpu for one in side])] for name, count, side in sides]
+    return [[*rows[0], ""], [*rows[1], ratio]]
 
 
-def report(tables: list[tuple[str, list[str], list[list[str]]]], repeats: int) -> str:
-    """Return the tables as Markdown, with date and versions."""
+def first_lines(contest: Contest, repeats: int) -> list[list[str]]:
+    """Return the seconds from `rlx train` on CartPole to its first progress line, and to the first that has steps."""
+    lines: list[list[float]] = [[], []]
+    for _ in range(repeats):
+        for times, took in zip(
+            lines, _first_lines(contest.command("fast", Timed("cartpole", 20_480).spec)), strict=True
+        ):
+            times.append(took)
+    return [[name, _range(times)] for name, times in zip(("first line", "first steps"), lines, strict=True)]
+
+
+def _first_lines(command: Command) -> tuple[float, float]:
+    start, first, stepped = time.perf_counter(), 0.0, 0.0
+    environment = {**os.environ, **ONE_THREAD, **command.env}
+    with subprocess.Popen(
+        command.argv, cwd=command.cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        for line in process.stderr or ():
+            if line.startswith("seed "):
+                now = time.perf_counter() - start
+                first = first or now
+                stepped = stepped or (now if not line.split()[3].startswith("0/") else 0.0)
+    cost([])  # waits for the supervisor, whose seconds would be counted to what comes next
+    return first, stepped
+
+
+TITLES = {
+    "whole": "Whole trainings",
+    "first": "Seconds after `rlx train` on CartPole",
+    "growth": "`fast` on CartPole: more steps, more seeds",
+    "ten": "Ten seeds of CartPole, 50,000 steps, on two cores",
+    "worlds": "CartPole's dynamics as arrays, 51,200 steps",
+    "weights": "Ten seeds' weights, the same bits as among ten",
+}
+HEADERS = {
+    "whole": ["task", "contestant", "steps played", "CPU s", "wall s", "CPU ratio", "wall ratio", "env stepping alone"],
+    "first": ["what", "wall s"],
+    "growth": ["size", "CPU s, steps", "a unit", "env stepping alone", "CPU s, seeds", "a unit", "env stepping alone"],
+    "ten": ["contestant", "wall s", "CPU s", "wall ratio"],
+    "worlds": ["contestant", "seeds", "CPU s a seed", "ratio"],
+    "weights": ["trained", "seeds"],
+}
+
+
+def rows_of(part: str, contest: Contest, tasks: Sequence[str], repeats: int) -> list[list[str]]:
+    """Measure one table."""
+    few = min(repeats, FEW_REPEATS)
+    measured = {
+        "whole": lambda: [row for name in tasks for row in timed(contest, name, TASKS[name], repeats)],
+        "first": lambda: first_lines(contest, repeats),
+        "growth": lambda: growth(contest, (1, 4, 16)),
+        "ten": lambda: ten_seeds(contest, 50_000, few),
+        "worlds": lambda: worlds(contest, few),
+        "weights": lambda: same_weights(contest, 50_000),
+    }
+    return measured[part]()
+
+
+def section(part: str, rows: list[list[str]], repeats: int, note: str) -> str:
+    """Return a table as Markdown, with date, versions and what is to be said about the measurement."""
     packages = ("gymnasium", "numpy", "stable-baselines3", "torch")
     versions = ", ".join(f"{package} {metadata.version(package)}" for package in packages)
-    lines = [HEADER, f"{time.strftime('%Y-%m-%d', time.gmtime())}, {repeats} repeats, {versions}."]
-    for title, header, rows in tables:
-        lines += ["", f"## {title}", "", "| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-        lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    count = {"whole": repeats, "first": repeats, "ten": FEW_REPEATS, "worlds": FEW_REPEATS}.get(part, 1)
+    header = HEADERS[part]
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    made = f"{time.strftime('%Y-%m-%d', time.gmtime())}, {count} repeat{'s' * (count > 1)}, {versions}. {note}"
+    return "\n".join([f"## {TITLES[part]}", "", *lines, "", made.rstrip(), ""])
+
+
+def write(part: str, text: str) -> None:
+    """Put a table into the file in place of its last measurement."""
+    old = TABLE.read_text(encoding="utf-8").split("\n## ")[1:] if TABLE.exists() else []
+    known = {title: f"## {each.rstrip()}\n" for title in TITLES.values() for each in old if each.startswith(title)}
+    known[TITLES[part]] = text
+    TABLE.write_text("\n".join([HEADER, *(known[one] for one in TITLES.values() if one in known)]), encoding="utf-8")
 
 
 def main() -> None:
@@ -207,27 +329,21 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one repeat, no growth, no ten seeds")
+    parser.add_argument("--only", choices=list(TITLES), action="append", help="this table, not all of them")
+    parser.add_argument("--note", default="", help="what is to be said about the measurement, written below its tables")
+    parser.add_argument("--quick", action="store_true", help="one repeat of whole trainings, nothing is written")
     args = parser.parse_args()
     repeats = 1 if args.quick else args.repeats
+    is_full = not args.quick and args.tasks == list(TASKS) and repeats >= FEWEST_REPEATS
     with tempfile.TemporaryDirectory() as place:
         contest = Contest(Path(place), peers.Peers(args.peers))
         if "sbx" not in contest.names:
             print("sbx is not installed")
-        header = ["task", "contestant", "CPU s", "wall s", "CPU ratio", "wall ratio", "env stepping alone"]
-        rows = [row for name in args.tasks for row in timed(contest, name, TASKS[name], repeats)]
-        tables = [("Whole trainings", header, rows)]
-        if not args.quick:
-            header = ["size", "CPU s, steps", "a unit", "CPU s, seeds", "a unit"]
-            tables.append(("`fast` on CartPole: more steps, more seeds", header, growth(contest, (1, 4, 16))))
-            header = ["contestant", "wall s", "CPU s", "wall ratio"]
-            tables.append(("Ten seeds of CartPole, 50,000 steps, on two cores", header, ten_seeds(contest, 50_000)))
-            header = ["contestant", "seeds", "CPU s a seed", "ratio"]
-            tables.append(("CartPole's dynamics as arrays, 51,200 steps", header, worlds(contest)))
-    for title, header, rows in tables:
-        measure.show(title, header, rows)
-    if not args.quick and args.tasks == list(TASKS):
-        TABLE.write_text(report(tables, repeats), encoding="utf-8")
+        for part in args.only or (["whole"] if args.quick else TITLES):
+            rows = rows_of(part, contest, args.tasks, repeats)
+            measure.show(TITLES[part], HEADERS[part], rows)
+            if is_full:
+                write(part, section(part, rows, repeats, args.note))
 
 
 if __name__ == "__main__":

@@ -3,13 +3,15 @@
     python peer_train.py sb3|sbx SPEC.json FOLDER
 
 Monitor files, a CSV logger, `EvalCallback`, `CheckpointCallback`, and the evaluations of the untrained and of the
-final policy that `rlx train` makes too. The evaluation environments run side by side, as rlx's do.
+final policy that `rlx train` makes too. The evaluation environments run side by side, as rlx's do. The lengths of all
+evaluation episodes are written to FOLDER/evaluated.json.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +35,17 @@ def main(library: str, spec_file: str, folder: str) -> None:
         eval_vector = VecNormalize(eval_vector, training=False, norm_reward=False)
     model = make(library, spec["algo"], vector, seed)
     model.set_logger(configure(str(place), ["csv"]))
-    evaluate_policy(model, eval_vector, n_eval_episodes=evals["report_episodes"])
-    callbacks = [
-        EvalCallback(eval_vector, n_eval_episodes=evals["episodes"], eval_freq=evals["every"] // env["num_envs"],
-                     log_path=str(place), best_model_save_path=str(place / "best"), verbose=0),
-        CheckpointCallback(evals["every"] // env["num_envs"], str(place / "checkpoints"), save_vecnormalize=True),
-    ]  # fmt: skip
-    model.learn(spec["algo"]["total_timesteps"], callback=callbacks)
+    report = partial(evaluate_policy, n_eval_episodes=evals["report_episodes"], return_episode_rewards=True)
+    untrained: Any = report(model, eval_vector)
+    every = evals["every"] // env["num_envs"]
+    selection = EvalCallback(eval_vector, n_eval_episodes=evals["episodes"], eval_freq=every, log_path=str(place),
+                             best_model_save_path=str(place / "best"), verbose=0)  # fmt: skip
+    saving = CheckpointCallback(every, str(place / "checkpoints"), save_vecnormalize=True)
+    model.learn(spec["algo"]["total_timesteps"], callback=[selection, saving])
     model.save(place / "latest")
-    evaluate_policy(model, eval_vector, n_eval_episodes=evals["report_episodes"])
+    final: Any = report(model, eval_vector)
+    lengths = [*untrained[1], *final[1], *(one for each in selection.evaluations_length for one in each)]
+    (place / "evaluated.json").write_text(json.dumps([int(one) for one in lengths]))
 
 
 def make(library: str, algo: dict[str, Any], vector: Any, seed: int) -> Any:

@@ -31,11 +31,11 @@ class Entry:
 
 ENTRIES: dict[str, Entry] = {
     "cartpole": Entry("CartPole-v1", Seen(475, 5, 5, 100_000, 16)),
-    "acrobot": Entry("Acrobot-v1", Seen(-100, 5, 5, 200_000, 56)),
+    "acrobot": Entry("Acrobot-v1", Seen(-100, 5, 5, 200_000, 12)),
     "mountain_car": Entry("MountainCar-v0", Seen(-110, 5, 5, 80_000, 24)),
-    "mountain_car_continuous": Entry("MountainCarContinuous-v0", Seen(90, 5, 5, 40_000, 13)),
-    "pendulum": Entry("Pendulum-v1", Seen(-200, 5, 5, 100_000, 72)),
-    "frozen_lake": Entry("FrozenLake-v1", Seen(0.7, 5, 5, 200_000, 60)),
+    "mountain_car_continuous": Entry("MountainCarContinuous-v0", Seen(90, 5, 5, 40_000, 2)),
+    "pendulum": Entry("Pendulum-v1", Seen(-200, 4, 5, 100_000, 6)),
+    "frozen_lake": Entry("FrozenLake-v1", Seen(0.7, 4, 5, 200_000, 9)),
     "taxi": Entry("Taxi-v4", Seen(7, 5, 5, 200_000, 226)),
     "lunar_lander": Entry("LunarLander-v3"),
     "bipedal_walker": Entry("BipedalWalker-v3"),
