@@ -146,6 +146,12 @@ def test_an_end_without_a_result_is_invalid(repository: Repository) -> None:
     assert "beside its result it wrote more" in repository.failing(extra)
 
 
+def test_a_figure_that_is_not_there_is_nobodys_failure(repository: Repository) -> None:
+    found = repository.measure(metric="success_rate", policy_files=())
+    assert found.failure is not None
+    assert (found.failure.code, found.failure.is_policys) == ("metric", False)
+
+
 def test_what_it_may_use_is_limited(repository: Repository) -> None:
     assert "time: it took longer" in repository.failing("time.sleep(600)", limits=Limits(seconds=1))
     fork = "for _ in range(20):\n    if os.fork() == 0: time.sleep(600)\ntime.sleep(600)"

@@ -94,6 +94,12 @@ def test_code_that_only_the_checkpoint_names_is_not_run(trained: Trained) -> Non
     assert "names code to run that the baseline does not: `envs/cart.py:Cart`" in found.failure.says
 
 
+def test_a_metric_that_the_environment_does_not_report_is_nobodys_failure(trained: Trained) -> None:
+    config = trained.run.config
+    found = trained.measure(experiment={**config, "eval": {**config["eval"], "metric": "success_rate"}})
+    assert [(one.failure.code, one.failure.is_policys) for one in found if one.failure] == [("metric", False)] * 2
+
+
 def test_checkpoints_of_sb3_are_rebuilt_in_the_box_too(tmp_path: Path) -> None:
     algo = {"name": "a2c", "total_timesteps": 128}
     trained = Trained.train(tmp_path / "sb3", backend="sb3", algo=algo, seeds=1)

@@ -21,11 +21,11 @@ from rlx.evaluate.policy import code_named_in
 from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluation, Evaluator
 from rlx.evaluate.served import PolicyFailed, Service, served
-from rlx.evaluate.tally import score, tally
+from rlx.evaluate.tally import NoFigure, score, tally
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs.provenance import versions
 
-CODES = {CheckpointInvalid: "checkpoint", PolicyFailed: "policy", JobFailed: "environment"}
+CODES = {CheckpointInvalid: "checkpoint", PolicyFailed: "policy", JobFailed: "environment", NoFigure: "metric"}
 """What a failure is called, by its error; anything else is `evidence`."""
 
 
@@ -70,7 +70,7 @@ def _measured(evaluator: Evaluator, request: Mapping[str, Any]) -> Iterator[dict
 def failure_of(error: RlxError) -> dict[str, Any]:
     """Return an error as plain data."""
     code = next((code for kind, code in CODES.items() if isinstance(error, kind)), "evidence")
-    return {"code": code, "says": error.message, "hint": error.hint}
+    return {"code": code, "says": error.message, "hint": error.hint, "is_policys": not isinstance(error, NoFigure)}
 
 
 def _document(evaluator: Evaluator, request: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,8 +79,8 @@ def _document(evaluator: Evaluator, request: Mapping[str, Any], subject: Mapping
         evaluation, about = _of_bundle(evaluator, path, named=code_named_in(request["experiment"]))
     else:
         evaluation, about = _of_service(evaluator, path, _service(request, subject)), {}
-    document = evaluation.document()
-    figures = tally(document["episodes"])
+    rows = [episode.document() for episode in (*evaluation.episodes, *evaluation.varied)]
+    figures = tally(rows)
     return {
         "fingerprint": evaluation.fingerprint,
         "time": evaluation.made,
@@ -89,8 +89,8 @@ def _document(evaluator: Evaluator, request: Mapping[str, Any], subject: Mapping
         "figures": figures,
         **about,
         "versions": versions(),
-        "protocol": document["protocol"],
-        "episodes": document["episodes"],
+        "protocol": evaluator.protocol.content,
+        "episodes": rows,
     }
 
 

@@ -27,7 +27,7 @@ from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
 from rlx.evaluate.result import LARGEST_BYTES, read_result
 from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, tail
 from rlx.evaluate.staged import stage
-from rlx.evaluate.tally import score
+from rlx.evaluate.tally import NoFigure, score
 from rlx.evaluate.variables import plain_environment
 from rlx.runs.provenance import versions
 from rlx.sandbox import Box, Caps
@@ -118,9 +118,14 @@ def _measured(asked: Pinned, subject: Subject) -> Sealed:
         enforced = sandbox.probed(_box(asked, place), may_go_unenforced=asked.may_go_unenforced).document()
         failure = _run(asked, place)
         if failure is not None:
-            return Sealed(subject, failure=failure)
+            is_policys = failure.code == "command" or bool(
+                place.laid_over
+            )  # weights alone neither stall nor fill a disk
+            return Sealed(subject, failure=replace(failure, is_policys=is_policys))
         try:
             return Sealed(subject, _document(asked, place, enforced))
+        except NoFigure as error:
+            return Sealed(subject, failure=Failure("metric", error.message, error.hint, is_policys=False))
         except EvidenceInvalid as error:
             return Sealed(subject, failure=Failure("result", error.message, error.hint))
 

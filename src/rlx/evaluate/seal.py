@@ -91,7 +91,8 @@ class Failure:
     """Why a checkpoint has no score: a code and words.
 
     Codes: `checkpoint`, `policy`, `environment` (it raised on the policy's actions), `evidence` (it does not fit, or
-    the score is no number), `time`, `memory`, `disk`, `processes`, `died`; of commands `command` and `result`.
+    the score is no number), `metric` (there is no such figure), `time`, `memory`, `disk`, `processes`, `died`; of
+    commands `command` and `result`.
     `is_policys` says whose failure it is: the policy's own, which then scores nothing, or nobody's: then measure again.
     """
 

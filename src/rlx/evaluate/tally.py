@@ -18,6 +18,10 @@ OWN = frozenset(
 """The names of figures; no reward term can take one of them."""
 
 
+class NoFigure(EvidenceInvalid):
+    """The metric is none of the figures that an evaluation has: no policy's failure."""
+
+
 def tally(rows: Sequence[Row]) -> dict[str, float]:
     """Return mean return, spread, lengths, rates and the mean of every reward term, as flat names.
 
@@ -53,7 +57,7 @@ def _terms(rows: Sequence[Row]) -> dict[str, float]:
 def score(figures: Mapping[str, float], metric: Metric | str) -> float:
     """Return the figure that a metric names; refuse one that is not there, or is no finite number."""
     if metric not in figures:
-        raise EvidenceInvalid(f"the episodes have no `{metric}`", hint=f"they have: {', '.join(figures)}")
+        raise NoFigure(f"the episodes have no `{metric}`", hint=f"they have: {', '.join(figures)}")
     value = figures[metric]
     if not math.isfinite(value):
         raise EvidenceInvalid(f"the {metric} is {value}: an environment that pays no number cannot be compared")
