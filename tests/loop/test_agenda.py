@@ -106,3 +106,17 @@ def test_a_ledger_that_is_not_sound_is_audited_and_nothing_else() -> None:
 def test_a_used_up_claim_is_not_offered_again() -> None:
     at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, claims_left=0, seeds_left=20)
     assert command(at) == "rlx study report trot"
+
+
+def test_a_study_that_is_not_in_use_is_named_in_every_command() -> None:
+    plan = agenda(replace(APPROVED, option=" --study trot", standings=(Standing("c001", "draft"),)))
+    assert [step.command for step in (plan.next, *plan.also)] == [
+        "rlx check candidate c001 --study trot",
+        "rlx propose --file candidate.json --study trot",
+        "rlx study report trot",
+    ]
+
+
+def test_a_contract_that_lacks_nothing_but_a_word_is_confirmed_by_the_printed_command() -> None:
+    step = agenda(replace(APPROVED, missing=("tuning scope: not confirmed",), unconfirmed=True)).next
+    assert step.command.startswith("rlx study amend trot -s 'confirmed=[task, metric, scope, ")

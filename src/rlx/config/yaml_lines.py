@@ -162,7 +162,7 @@ def _bytes(path: Path, source: str, sort: Sort) -> bytes:
 
 def near_files(path: Path) -> str:
     """Say which config file may have been meant."""
-    folders = dict.fromkeys((path.parent, Path(), Path("configs")))
+    folders = {folder.resolve(): folder for folder in (Path("configs"), Path(), path.parent)}.values()
     known = [file for folder in folders for file in _configs_in(folder)]
     names = {file.stem: file for file in reversed(known)}
     close = did_you_mean(path.stem if path.suffix in SUFFIXES else path.name, list(names))

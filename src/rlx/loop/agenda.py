@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rlx.study.candidate import BASELINE
+from rlx.study.contract import POINTS
 from rlx.study.lifecycle import CandidateState, Phase
 
 HEAD_SEEDS = 6
@@ -38,7 +39,11 @@ class Position:
     """Where a study stands: everything that what comes next depends on."""
 
     study: str
+    option: str = ""
+    """` --study NAME` where the study is not the one in use."""
     missing: tuple[str, ...] = ()
+    unconfirmed: bool = False
+    """Whether nothing is missing but a word that the points were looked at."""
     is_rehearsed: bool = False
     approval: str = ""
     """Why nothing may be launched; empty where it is approved."""
@@ -98,8 +103,14 @@ class Agenda:
 
 def agenda(at: Position) -> Agenda:
     """Return what to do now."""
-    first, *others = [*_steps(at), _report(at)]
+    first, *others = [_addressed(step, at.option) for step in (*_steps(at), _report(at))]
     return Agenda(first, tuple(dict.fromkeys(others)))
+
+
+def _addressed(step: Step, option: str) -> Step:
+    """Name the study in commands that otherwise mean the one in use."""
+    is_general = step.action in ("check", "decide", "launch", "mend", "propose", "verdict")
+    return replace(step, command=step.command + option) if is_general else step
 
 
 def _steps(at: Position) -> Iterator[Step]:
@@ -107,8 +118,9 @@ def _steps(at: Position) -> Iterator[Step]:
         yield Step("audit", f"rlx study audit {at.study}", f"the ledger is not sound: {at.violations[0]}")
         return
     if at.missing:
-        why = f"{len(at.missing)} of the contract's points are open: {'; '.join(at.missing)}"
-        yield Step("amend", f"rlx study show {at.study}", why)
+        why = f"the contract is not settled: {'; '.join(at.missing)}"
+        confirm = f"rlx study amend {at.study} -s 'confirmed=[{', '.join(POINTS)}]'"
+        yield Step("amend", confirm if at.unconfirmed else f"rlx study show {at.study}", why)
         return
     if at.approval:
         yield from _before_approval(at)

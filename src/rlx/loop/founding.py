@@ -13,7 +13,7 @@ from rlx import files
 from rlx.config import yaml_lines
 from rlx.config.load import group_hash, read
 from rlx.config.yaml_lines import Document
-from rlx.errors import Refused, UsageError
+from rlx.errors import NotFound, Refused, UsageError
 from rlx.launch import worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
@@ -41,7 +41,7 @@ def new_task(root: Path, name: str, *, config: Path | None = None, commands: der
     valid_name(name, kind="task")
     path = task_folder(root, name) / "task.yaml"
     if path.exists():
-        raise Refused(f"task `{name}` is there already", hint=f"edit {path.relative_to(root)}, or take another name")
+        raise Refused(f"task `{name}` is there already", hint=f"rlx task refresh {name} reads its files again")
     if config is not None:
         task = derive.task_of(config, root=root, name=name)
     else:
@@ -52,6 +52,25 @@ def new_task(root: Path, name: str, *, config: Path | None = None, commands: der
     return task
 
 
+def refresh_task(root: Path, name: str | None) -> Task:
+    """Read a task's facts again from the files as they are, unless a study of it was approved on the old ones."""
+    task = find_task(root, name)
+    for study in studies(root):
+        if study.task_name == task.name and study.state().approval is not None:
+            raise Refused(
+                f"study `{study.name}` was approved on task `{task.name}` as it was",
+                hint="put the file back, or make another task: rlx task new NAME --config FILE",
+            )
+    if task.adapter.config is not None:
+        facts = derive.task_of(root / task.adapter.config, root=root, name=task.name).facts
+    else:
+        there = [one for one in task.facts if (root / one.file).is_file()]
+        facts = tuple(derive.fact(one.what, one.file, root=root, line=one.line) for one in there)
+    task = task.model_copy(update={"facts": facts})
+    files.write_atomic(task_folder(root, task.name) / "task.yaml", tasks.dump(task).encode())
+    return task
+
+
 def find_task(root: Path, name: str | None) -> Task:
     """Return the task that is named, else the only one."""
     known = task_names(root)
@@ -59,10 +78,11 @@ def find_task(root: Path, name: str | None) -> Task:
         name = known[0]
     if name is None:
         hint = f"name one: {', '.join(known)}" if known else "rlx task new NAME --config FILE"
-        raise UsageError("which task?" if known else "there is no task here", hint=hint)
+        raise UsageError("which task?", hint=hint) if known else NotFound("there is no task here", hint=hint)
     path = task_folder(root, name) / "task.yaml"
     if not path.is_file():
-        raise UsageError(f"no task `{name}`", hint=f"there are {', '.join(known)}" if known else "rlx task new NAME")
+        hint = f"there are {', '.join(known)}" if known else "rlx task new NAME --config FILE"
+        raise NotFound(f"no task `{name}`", hint=hint)
     return tasks.read(path)
 
 
@@ -94,11 +114,12 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
 
 def pinned_commit(root: Path, *, is_snapshot: bool) -> str:
     """Return the commit to pin: the one the project stands at, or with a snapshot one of the files as they lie."""
+    head = worktree.head(root)
     dirty = worktree.dirty(root)
     if dirty and not is_snapshot:
-        more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
-        raise Refused(f"{dirty[0]}{more} differ from the last commit", hint="commit them, or pin them with --snapshot")
-    return worktree.snapshot(root) if dirty else worktree.head(root)
+        more = f" and {len(dirty) - 1} more differ" if len(dirty) > 1 else " differs"
+        raise Refused(f"{dirty[0]}{more} from the last commit", hint="commit first, or pin as it lies with --snapshot")
+    return worktree.snapshot(root) if dirty else head
 
 
 @dataclass(frozen=True)
@@ -137,6 +158,8 @@ def new_study(
         if task not in task_names(root):
             new_task(root, task, config=config)
     described = find_task(root, task)
+    for says in tasks.stale(described, root):
+        raise Refused(f"task `{described.name}` is stale: {says}", hint=f"rlx task refresh {described.name}")
     commit = pinned_commit(root, is_snapshot=is_snapshot)
     known = _known(wishes, root=root, commit=commit, seed_seconds=_seed_seconds(root, described))
     made = prefill(described, known, study=name, root=root)
@@ -320,9 +343,7 @@ def approve(study: Study, *, by: str, key: Path | None = None, document: Path | 
     contract, task = study.contract(), study.task()
     found = contracts.problems(contract, task, root=study.root)
     if found:
-        raise Refused(
-            f"{len(found)} points are open:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show"
-        )
+        raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
     sha256, evaluator = contracts.sha256(study.contract_path), Evaluator(study)
     statement = Statement.of(contract, sha256, now=time.time(), evaluator=evaluator.fresh().sha256)
     fields = _approval_fields(study, statement, by=by, key=key, document=document)

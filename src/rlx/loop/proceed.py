@@ -34,13 +34,15 @@ def planned(study: Study) -> Agenda:
 def position(study: Study) -> Position:
     """Return where a study stands."""
     state, contract = study.state(), study.contract()
-    missing = tuple(str(one) for one in contracts.problems(contract, study.task(), root=study.root))
+    problems = contracts.problems(contract, study.task(), root=study.root)
     left = left_of(state, contract)
     metric = contract.metric
     wanted = metric.seeds if metric else 0
     return Position(
         study=study.name,
-        missing=missing,
+        option=study.option,
+        missing=tuple(map(str, problems)),
+        unconfirmed=all(one.says == contracts.UNCONFIRMED for one in problems),
         is_rehearsed=is_rehearsed(study, state),
         approval=_approval_missing(study, state, contract),
         waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),

@@ -57,7 +57,7 @@ def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path
         "changes": candidate.changes,
         "worktree": str(tree) if tree else None,
         "notes": ["change the code in the worktree, then check it"] if tree and patch is None else [],
-        "command": f"rlx check candidate {identity}",
+        "command": f"rlx check candidate {identity}{study.option}",
     }
 
 

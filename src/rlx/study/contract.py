@@ -88,6 +88,10 @@ EXAMPLES: dict[Point, str] = {
 }
 
 
+UNCONFIRMED = "not confirmed"
+"""What a point lacks that is complete and not listed under `confirmed`."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """Why one of the eight points is not settled."""
@@ -142,7 +146,7 @@ def problems(contract: Contract, task: Task, *, root: Path) -> tuple[Problem, ..
             continue
         found += [Problem(point, says) for says in check(contract, task, root)]
         if point not in contract.confirmed:
-            found.append(Problem(point, "not confirmed", f"confirmed: [{point}, …]"))
+            found.append(Problem(point, UNCONFIRMED, f"confirmed: [{point}, …]"))
     return tuple(found)
 
 

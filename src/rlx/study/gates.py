@@ -227,7 +227,7 @@ def _unattended(case: _Case) -> Reasons:
 
 def _task(case: _Case) -> Reasons:
     for says in case.facts.task_problems:
-        yield Reason("TASK_STALE", says, "see what changed: rlx task show")
+        yield Reason("TASK_STALE", says, "put the file back as it was: rlx task show names it")
 
 
 def _candidate(case: _Case) -> Reasons:

@@ -65,6 +65,14 @@ class Study:
     def ledger(self) -> Ledger:
         return lawful(self.folder / "ledger.jsonl")
 
+    @property
+    def option(self) -> str:
+        """What a command needs to mean this study: nothing where it is the one in use."""
+        try:
+            return "" if find(self.root) == self else f" --study {self.name}"
+        except UsageError:
+            return f" --study {self.name}"
+
     def worktree(self, identity: str) -> Path:
         """Return the folder a candidate's code is changed and run in."""
         return self.folder / "worktrees" / identity
@@ -150,7 +158,7 @@ def find(root: Path, reference: str | None = None) -> Study:
 
 
 def _hint(names: Sequence[str]) -> str:
-    return f"there are {', '.join(names)}" if names else "rlx study new NAME"
+    return f"there are {', '.join(names)}" if names else "rlx study new NAME --config FILE"
 
 
 def _in_use(root: Path, known: Sequence[Study]) -> Study:
@@ -164,7 +172,7 @@ def _in_use(root: Path, known: Sequence[Study]) -> Study:
     if len(known) == 1:
         return known[0]
     if not known:
-        raise NotFound("there is no study here", hint="rlx task new, then rlx study new NAME")
+        raise NotFound("there is no study here", hint="rlx study new NAME --config FILE")
     names = [f"{one.task_name}/{one.name}" for one in known]
     raise UsageError("several studies, and none is in use", hint=f"rlx study use {names[-1]} (of {', '.join(names)})")
 

@@ -162,7 +162,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 def problems(task: Task, root: Path) -> tuple[str, ...]:
     """Return all that is wrong with a task in this repository; stale facts with file, line and hash."""
     return (
-        *_stale(task, root),
+        *stale(task, root),
         *_kind_problems(task, root),
         *_template_problems(task.adapter),
         *_source_problems(task.adapter),
@@ -171,7 +171,8 @@ def problems(task: Task, root: Path) -> tuple[str, ...]:
     )
 
 
-def _stale(task: Task, root: Path) -> Iterator[str]:
+def stale(task: Task, root: Path) -> Iterator[str]:
+    """Name every fact whose file is another now, or gone."""
     for fact in task.facts:
         now = _digest(root, fact.file)
         if now is None:

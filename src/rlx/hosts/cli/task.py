@@ -2,7 +2,8 @@
 
 For an rlx config everything is derived. For a repository of its own commands, say how it trains and evaluates; {seed},
 {out} (the job's folder), {steps} and {overrides} are filled in, for --eval also {checkpoint}, {episodes},
-{episode_seed} and {result}. Facts carry file, line and hash; `task show` names those that went stale.
+{episode_seed} and {result}. Facts carry file, line and hash; `task show` names those that went stale,
+`task refresh` reads them again, as long as no study was approved on them.
 
 With --eval "python eval.py {checkpoint} --episodes {episodes} --seed {episode_seed} --out {result}", --result
 jsonl:{result} --result-name success, --metrics tensorboard:{out}/tb --name return=train/return and --surface
@@ -11,6 +12,7 @@ reward=reach/reward.py a repository of its own is complete.
 Example: rlx task new cartpole --config configs/cartpole.yaml
          rlx task new reach --train "python train.py --seed {seed} --out {out} {overrides}" --checkpoint {out}/net.npz
          rlx task show reach
+         rlx task refresh reach
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from rlx.study.task import Surface
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="new|show")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="new|show|refresh")
     new = verbs.add_parser("new", help="write task.yaml", description=__doc__)
     new.add_argument("task", metavar="NAME", help="what to call it")
     new.add_argument("--config", type=Path, metavar="FILE", help="an rlx config: everything else is derived")
@@ -48,13 +50,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--mission", default="", metavar="TEXT", help="what should get better")
     show = verbs.add_parser("show", help="show a task, and which of its facts went stale")
     show.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
+    refresh = verbs.add_parser("refresh", help="read its facts again from the files as they are")
+    refresh.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.founding import describe, new_task
+    from rlx.loop.founding import describe, new_task, refresh_task
 
     root = project.root()
-    if args.verb == "show":
+    if args.verb == "refresh":
+        refresh_task(root, args.task)
+    if args.verb in ("show", "refresh"):
         return describe(root, args.task)
     if bool(args.config) == bool(args.train):
         raise UsageError("a task is an rlx config or commands of its own", hint="--config FILE, or --train COMMAND")

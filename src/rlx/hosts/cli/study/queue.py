@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         queue.add(study, candidate, args.phase)
     did = queue.work(study, say=say, most=args.most, follow=follow) if args.work else []
     waiting = [one.document() for one in queue.tickets(study)]
-    command = "rlx study queue --work" if waiting else next_step(study).command
+    command = f"rlx study queue {study.name} --work" if waiting else next_step(study).command
     return {"study": study.name, "waiting": waiting, "did": did, "command": command}
 
 
