@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from courier import policy
 from courier.env import Courier
 
 
-def episode(network, seed: int) -> dict[str, float]:
+def episode(network: Callable[[np.ndarray], np.ndarray], seed: int) -> dict[str, Any]:
     """Play one episode and say how it went."""
     env = Courier()
     observation, _ = env.reset(seed=seed)
-    length, terminated, truncated = 0, False, False
+    total, length, terminated, truncated = 0.0, 0, False, False
     while not (terminated or truncated):
-        observation, _, terminated, truncated, info = env.step(network(observation))
-        length += 1
-    success = float(info["is_success"])
-    return {"seed": seed, "success": success, "length": length, "drowned": float(terminated and not success)}
+        observation, reward, terminated, truncated, info = env.step(network(observation))
+        total, length = total + reward, length + 1
+    success = info["is_success"]
+    return {"seed": seed, "return": total, "length": length, "success": success, "drowned": terminated and not success}
 
 
 def main() -> None:
@@ -32,7 +35,9 @@ def main() -> None:
     args = parser.parse_args()
     network = policy.load(args.checkpoint)
     episodes = [episode(network, args.seed + number) for number in range(args.episodes)]
-    figures = {key: sum(one[key] for one in episodes) / len(episodes) for key in ("success", "length", "drowned")}
+    figures = {
+        key: sum(one[key] for one in episodes) / len(episodes) for key in ("success", "return", "length", "drowned")
+    }
     print(json.dumps(figures))
     if args.out:
         args.out.write_text(json.dumps({**figures, "episodes": episodes}))

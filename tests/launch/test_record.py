@@ -50,9 +50,15 @@ def test_an_installed_or_built_copy_is_known_by_its_name(tree: Path, tmp_path: P
 
 
 def test_what_is_not_in_scope_may_come_from_anywhere(tree: Path, tmp_path: Path) -> None:
+    installed = Path("/usr/lib/python3/site-packages")
+    assert names(tree, tmp_path, ("pkg.tasks", installed / "pkg/tasks/__init__.py"),
+                 ("numpy", installed / "numpy/__init__.py"), ("reward", Path("/usr/lib/reward.py"))) == []  # fmt: skip
+
+
+def test_a_file_of_the_project_itself_never_stands_in_for_the_worktrees(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "local_notes.py").write_text("")
     other = tmp_path / "src" / "pkg" / "tasks" / "__init__.py"
-    assert names(tree, tmp_path, ("pkg.tasks", other), ("numpy", Path("/usr/lib/numpy/__init__.py")),
-                 ("reward", Path("/usr/lib/reward.py"))) == []  # fmt: skip
+    assert names(tree, tmp_path, ("pkg.tasks", other), ("local_notes", tmp_path / "local_notes.py")) == ["pkg.tasks"]
 
 
 def test_the_names_of_a_file_begin_where_its_packages_begin(tree: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from rlx import sandbox
 from rlx.errors import FileDamaged, Refused
+from rlx.launch.difference import sweep
 from rlx.runs import process, project
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED
@@ -30,6 +31,8 @@ SCRATCH = ".scratch"
 SIZE_SECONDS = 1.0
 TIMEOUT, TOO_LARGE = "timeout", "too large"
 MOST_SAID = 2000
+MEMORY_WORDS = ("out of memory", "MemoryError", "Cannot allocate memory", "Unable to allocate", "bad_alloc")
+"""How programs and libraries say that memory was refused to them."""
 KEPT = frozenset({"PATH", "LANG", "TERM", "TZ", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "RLX_ROOT", "MUJOCO_GL"})
 KEPT_FAMILIES = ("LC_", "CUDA_", "NVIDIA_", "ROCR_", "HIP_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "SDL_", "PYGAME_",
                  "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYOPENGL_", "XLA_", "JAX_")  # fmt: skip
@@ -117,7 +120,8 @@ class Governed:
         )
 
     def enter(self) -> Enforced:
-        """Put this process, a worker, into its box for good."""
+        """Put this process, a worker, into its box for good; no compiled code lies in the worktree then."""
+        sweep(self.worktree)
         return sandbox.enter(self.box(), may_go_unenforced=self.may_go_unenforced)
 
     def environment(self, usual: Mapping[str, str]) -> dict[str, str]:
@@ -139,11 +143,6 @@ class Governed:
             return False
         self._looked[0] = now
         return size_of(self.run) > self.limits.disk_bytes
-
-    def reap(self, spare: Sequence[int]) -> None:
-        """Kill what an ended worker left behind, wherever it moved to."""
-        with contextlib.suppress(TimeoutError):  # it cannot be killed: it waits for a disk
-            sandbox.reap(os.getpid(), spare=tuple(spare))
 
     def began(self, run: Run) -> None:
         """Write that the job runs, unless it is written; the supervisor is its process, and adopts its orphans."""
@@ -193,7 +192,7 @@ def outcome_of(seeds: Sequence[Seed], ending: Ending) -> tuple[Outcome, str]:
         "lost": ending.is_lost,
         "timeout": any(reason.startswith(TIMEOUT) for reason in reasons),
         "killed": any(reason.startswith(TOO_LARGE) for reason in reasons),
-        "oom": any("out of memory" in reason for reason in reasons),
+        "oom": any(word in reason for reason in reasons for word in MEMORY_WORDS),
     }
     return next((outcome for outcome, is_so in found.items() if is_so), "failed"), says
 

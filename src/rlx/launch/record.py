@@ -13,6 +13,10 @@ from pathlib import Path, PurePosixPath
 from rlx.runs import loaded
 from rlx.runs.loaded import Module
 from rlx.runs.run import Run
+from rlx.runs.status import COMPLETED
+from rlx.study import patterns
+from rlx.study.contract import Contract, allowed
+from rlx.study.task import Task
 
 PACKAGE = "__init__"
 SOURCES = (".py", ".pyx", ".pyw")
@@ -24,12 +28,28 @@ def record_of(run: Run) -> tuple[Module, ...]:
 
 
 def unrecorded(run: Run) -> tuple[int, ...]:
-    """Return the seeds of which no process has said what it loaded."""
-    return tuple(seed.number for seed in run.seeds if not loaded.read(seed.folder))
+    """Return the completed seeds of which no process has said what it loaded."""
+    completed = [seed for seed in run.seeds if seed.status.state == COMPLETED]
+    return tuple(seed.number for seed in completed if not loaded.read(seed.folder))
+
+
+def problems(run: Run, *, worktree: Path, root: Path, contract: Contract, task: Task) -> tuple[str, ...]:
+    """Say why what a run measured may not be the candidate: modules from elsewhere, seeds that did not tell."""
+    silent = [f"{run.name}: no process of seed {seed} told which modules it loaded" for seed in unrecorded(run)]
+    found = elsewhere(record_of(run), worktree, root, files_in_scope(worktree, contract, task))
+    return (*silent, *(f"{run.name}: {says}" for says in found))
+
+
+def files_in_scope(worktree: Path, contract: Contract, task: Task) -> tuple[str, ...]:
+    """Return the source files of a worktree that the contract lets candidates change, whole or in a region."""
+    opened = allowed(contract.scope, task).paths if contract.scope else ()
+    patterns_ = [patterns.split(one)[0] for one in opened]
+    sources = (path.relative_to(worktree).as_posix() for path in worktree.rglob("*") if path.suffix in SOURCES)
+    return tuple(sorted(path for path in sources if any(patterns.covers_path(one, path) for one in patterns_)))
 
 
 def elsewhere(record: Iterable[Module], worktree: Path, root: Path, in_scope: Collection[str]) -> tuple[str, ...]:
-    """Name the modules of files in scope (paths in the worktree) that were loaded from somewhere else."""
+    """Name modules that came from elsewhere: files in scope (worktree paths) by name, files of the project by place."""
     tree, project = worktree.resolve(), root.resolve()
     names = {name: path for path in in_scope for name in module_names(path, tree)}
     found = []
@@ -37,16 +57,16 @@ def elsewhere(record: Iterable[Module], worktree: Path, root: Path, in_scope: Co
         file = module.file.resolve()
         if file.is_relative_to(tree):
             continue
-        path = _path_in(project, file, in_scope) or names.get(module.name)
+        path = _twin(project, file, tree) or names.get(module.name)
         if path is not None:
             found.append(f"{module.name} ({path}) was loaded from {file}")
     return tuple(dict.fromkeys(found))
 
 
-def _path_in(project: Path, file: Path, in_scope: Collection[str]) -> str | None:
-    """Return the path in scope that a file of the project itself has."""
-    path = file.relative_to(project).as_posix() if file.is_relative_to(project) else None
-    return path if path in in_scope else None
+def _twin(project: Path, file: Path, tree: Path) -> str | None:
+    """Return the path of a file of the project itself that the worktree has, too."""
+    path = file.relative_to(project) if file.is_relative_to(project) else None
+    return path.as_posix() if path is not None and (tree / path).is_file() else None
 
 
 def module_names(path: str, tree: Path) -> tuple[str, ...]:

@@ -83,6 +83,15 @@ def _by_memory(gigabytes: float | None) -> int:
     return max(1, int(total / gigabytes))
 
 
+def oom_kills() -> int | None:
+    """Return how many processes this machine's kernel has killed for want of memory; None where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
+
+
 def worker_environment(config: dict[str, Any], *, root: Path, gpu: str | None) -> dict[str, str]:
     """Return the environment of one seed's process: pinned threads, headless, one GPU."""
     environment = {**os.environ, **QUIET_VARIABLES, **lasting_environment(config), "RLX_ROOT": str(root)}

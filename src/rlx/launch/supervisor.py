@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlx import files
+from rlx import files, sandbox
 from rlx.launch import workers
-from rlx.launch.resources import Slots, worker_environment
+from rlx.launch.resources import Slots, oom_kills, worker_environment
 from rlx.runs import process, project
 from rlx.runs.run import SUPERVISOR, Run, Seed
 from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
@@ -102,6 +102,7 @@ class _Worker:
     process: workers.Worker
     gpu: str | None
     began: float
+    oom_kills: int | None
     breach: str = ""
     """The limit it passed, for which it was killed."""
 
@@ -146,6 +147,8 @@ class Supervisor:
         return Ending(Amount(seeds, round(sum(took for _, took in self.ended), 3)), was_stopped=bool(self.stop_signal))
 
     def _catch_signals(self) -> None:
+        if self.run.is_opaque:  # a program moves to sessions of its own
+            sandbox.adopt()
         for caught in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(caught) is not signal.SIG_IGN:
                 signal.signal(caught, self._stop)
@@ -163,7 +166,7 @@ class Supervisor:
         place = workers.Place(environment, root, _log_of(self.run, seeds))
         argv = [str(self.run.path), *(str(seed.number) for seed in seeds)]
         process = workers.start(argv, place, is_forked=workers.can_fork(self.run.config))
-        self.workers.append(_Worker(seeds, process, gpu, time.monotonic()))
+        self.workers.append(_Worker(seeds, process, gpu, time.monotonic(), oom_kills()))
         if self.stop_signal:  # it came while the worker was being born
             self._signal_workers(signal.SIGTERM)
 
@@ -173,8 +176,8 @@ class Supervisor:
                 self.workers.remove(worker)
                 self.ended.append((worker, time.monotonic() - worker.began))
                 _kill_group(worker.process.pid, signal.SIGKILL)  # whatever the worker left behind
-                if self.governed:
-                    self.governed.reap(spare=[other.process.pid for other in self.workers])
+                if self.governed or self.run.is_opaque:
+                    _reap(spare=[other.process.pid for other in self.workers])
                 for seed in worker.seeds:
                     self._settle(worker, Seed(seed.number, seed.folder))
 
@@ -209,9 +212,7 @@ class Supervisor:
             was_killed = f": killed, it did not end within {GRACE_SECONDS:.0f} s"
             return INTERRUPTED, self.stop_signal + (was_killed if code == -signal.SIGKILL else " before training began")
         if code < 0:
-            name = signal.Signals(-code).name
-            out_of_memory = " (out of memory?)" if name == "SIGKILL" else ""
-            return LOST, f"worker killed by {name}{out_of_memory}"
+            return LOST, f"worker killed by {signal.Signals(-code).name}{_why(worker, code)}"
         return FAILED, _log_tail(_log_of(self.run, worker.seeds)) or f"worker exited {code}"
 
     def _signal_workers(self, number: signal.Signals) -> None:
@@ -228,9 +229,23 @@ def project_of(run: Run) -> Path:
     return project.root(run.path.parent.parent)
 
 
+def _why(worker: _Worker, code: int) -> str:
+    """Say whether it was the kernel that killed a worker for want of memory, where that can be told."""
+    now = oom_kills()
+    if code != -signal.SIGKILL or (now is not None and now == worker.oom_kills):
+        return ""
+    return " (out of memory)" if now is not None else " (out of memory?)"
+
+
 def _kill_group(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+def _reap(spare: Sequence[int]) -> None:
+    """Kill what an ended worker left behind, wherever it moved to."""
+    with contextlib.suppress(TimeoutError):  # it cannot be killed: it waits for a disk
+        sandbox.reap(os.getpid(), spare=tuple(spare))
 
 
 def _log_of(run: Run, seeds: tuple[Seed, ...]) -> Path:

@@ -93,6 +93,7 @@ def _watch_parent(supervisor: int) -> None:
 
 
 def _train(run: Run, numbers: Sequence[int], early: _Early, governed: Mapping[str, Any]) -> int:
+    from rlx.runs import loaded
     from rlx.runs.live import LiveSeed
     from rlx.runs.provenance import provenance
 
@@ -112,7 +113,11 @@ def _train(run: Run, numbers: Sequence[int], early: _Early, governed: Mapping[st
             live.request_stop(early.reason)
             live.interrupted(run.seed(live.number).step)
         return 0
-    return max(_attempt(run, together) for together in _at_one_step(lives))
+    code = max(_attempt(run, together) for together in _at_one_step(lives))
+    if governed and not run.is_opaque:  # a command's own processes tell what they loaded
+        for live in lives:
+            loaded.write(live.folder)
+    return code
 
 
 def _at_one_step(lives: Sequence[LiveSeed]) -> list[list[tuple[LiveSeed, Checkpoint | None]]]:

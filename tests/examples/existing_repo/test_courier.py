@@ -34,7 +34,7 @@ def test_it_trains_is_reproducible_and_success_is_measured_by_its_own_eval(tmp_p
     shown = json.loads(call("eval.py", f"--checkpoint={tmp_path / 'one' / 'policy.npz'}", "--episodes=20",
                             f"--out={tmp_path / 'result.json'}"))  # fmt: skip
     written = json.loads((tmp_path / "result.json").read_text())
-    assert shown == {key: written[key] for key in ("success", "length", "drowned")}
+    assert shown == {key: written[key] for key in ("success", "return", "length", "drowned")}
     assert len(written["episodes"]) == 20
 
 
