@@ -54,6 +54,13 @@ class Order:
     job: str | None = None
     is_unattended: bool = False
 
+    @property
+    def command(self) -> str:
+        """What is typed to ask for it."""
+        plan = f" --plan {self.plan}" if self.plan else ""
+        seeds = f" --seeds {self.count}" if self.count else ""
+        return f"rlx launch {self.candidate} --phase {self.phase}{plan}{seeds}"
+
 
 @dataclass(frozen=True)
 class Examined:
@@ -98,7 +105,7 @@ class Launched:
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON-able data, with what to type next."""
-        following = f"rlx wait {self.run} --timeout 300" if self.run else "the same without --dry-run"
+        following = f"rlx wait {self.run} --timeout 300" if self.run else self.order.command
         return {
             "candidate": self.order.candidate,
             "phase": self.order.phase,

@@ -42,7 +42,7 @@ def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path
         )
         problems = list(_problems(study, candidate))
         if problems:
-            reasons = [Reason("CANDIDATE", one, "rlx schema candidate") for one in problems]
+            reasons = [Reason("CANDIDATE", one, "what may change, and what was tried: rlx next") for one in problems]
             door.refuse(held, "propose", identity, reasons)
         sha256 = candidates.write(candidate, study.candidate_path(identity))
         held.append("proposed", candidate=identity, kind=candidate.kind, sha256=sha256)

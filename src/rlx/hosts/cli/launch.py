@@ -30,7 +30,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.study.study import find
 
     order = Order(args.candidate, args.phase, plan=args.plan, count=args.seeds)
-    return launch(find(project.root(), args.study), order, is_dry=args.dry_run).document()
+    study = find(project.root(), args.study)
+    told = launch(study, order, is_dry=args.dry_run).document()
+    return {**told, "next": told["next"] + study.option} if args.dry_run and told["run"] is None else told
 
 
 def render(data: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     try:
         return fill(find(project.root(), args.study), say=say, follow=follow)
     except KeyboardInterrupt:
-        raise Interrupted("the baseline goes on training by itself", hint="rlx next") from None
+        raise Interrupted("not waited for any longer: what trains goes on by itself", hint="rlx next") from None
 
 
 def render(data: dict[str, Any]) -> str:
