@@ -1,13 +1,14 @@
 """A model that follows a script, on 127.0.0.1: real clients are driven by it without network or account.
 
-A step is a tool call (`Call`) or a text. Past the end it says "done". Every request's body is kept.
+A step is a tool call (`Call`), a text, or a function of the results so far that returns one of them (or None: skip it).
+Past the end it says "done". Every request's body is kept.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,12 +25,13 @@ class Call:
 
 
 Step = Call | str
+Later = Callable[[list[str]], Step | None]
 
 
 class MockModel:
     """Serves both hosts' protocols; use as a context manager."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step | Later]) -> None:
         self.steps = list(steps)
         self.requests: list[dict[str, Any]] = []
         self._lock = threading.Lock()
@@ -50,7 +52,12 @@ class MockModel:
     def next_step(self, body: dict[str, Any]) -> Step:
         with self._lock:
             self.requests.append(body)
-            return self.steps.pop(0) if self.steps else "done"
+            while self.steps:
+                step = self.steps.pop(0)
+                said = step(self.results()) if callable(step) else step
+                if said is not None:
+                    return said
+            return "done"
 
     def results(self) -> list[str]:
         """Return what the client gave back for each tool call, in order, as text."""

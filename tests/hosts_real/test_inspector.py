@@ -20,6 +20,14 @@ CALLS = {
     "reflect": {"run": "tiny_001"},
     "train": {"config": "configs/tiny.yaml"},
     "stop": {"run": "tiny_001"},
+    "status": {},
+    "next": {},
+    "propose": {"kind": "hyperparameter", "hypothesis": "larger steps"},
+    "check": {"candidate": "c001"},
+    "launch": {"candidate": "c001"},
+    "verdict": {"candidate": "c001"},
+    "decide": {"candidate": "c001"},
+    "report": {},
     "settle": {"baseline": "tiny_001", "candidate": "tiny_001"},
 }
 

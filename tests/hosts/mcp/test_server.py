@@ -69,7 +69,7 @@ def error(name: str, **given: Any) -> dict[str, Any]:
     is_error, text, _ = ask(name, given)
     assert is_error, text
     document: dict[str, Any] = json.loads(text[text.index("{") :])
-    assert set(document) == {"error", "kind", "code", "hint"}
+    assert set(document) - {"reasons"} == {"error", "kind", "code", "hint"}
     return document
 
 
@@ -79,9 +79,9 @@ def test_every_tool_has_schemas_annotations_and_words(mode: str) -> None:
         return (await client.list_tools()).tools
 
     tools = session(act, mode=mode)
-    assert {"ls", "info", "wait", "logs", "train", "stop", "compare", "settle", "diagnose", "reflect"} <= {
-        tool.name for tool in tools
-    }
+    plain = {"ls", "info", "wait", "logs", "train", "stop", "compare", "settle", "diagnose", "reflect"}
+    governed = {"status", "next", "propose", "check", "launch", "verdict", "decide", "report"}
+    assert {tool.name for tool in tools} == plain | governed
     for tool in tools:
         assert tool.description
         assert tool.output_schema
@@ -197,6 +197,13 @@ def test_plain_training_is_refused_inside_an_approved_study(project: Path) -> No
     told = error("settle", baseline="catalog:cartpole", candidate="catalog:cartpole")
     assert told["code"] == 4
     assert "rlx launch" in told["hint"]
+
+
+def test_without_a_study_the_governed_tools_say_so(project: Path) -> None:
+    for name in ("status", "next", "report"):
+        assert error(name)["hint"]
+    for name in ("check", "launch", "verdict", "decide"):
+        assert error(name, candidate="c001")["hint"]
 
 
 def test_resources_are_read_only_views(make_run: MakeRun, project: Path) -> None:

@@ -11,7 +11,7 @@ import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ToolError
 
 from rlx import files
-from rlx.errors import RlxError, UsageError
+from rlx.errors import Refused, RlxError, UsageError
 from rlx.hosts.cli.commands import module_name
 from rlx.hosts.cli.main import exit_code
 from rlx.hosts.cli.parser import parser_of
@@ -59,8 +59,15 @@ def tool(function: Callable[Given, Awaitable[Returned]]) -> Callable[Given, Awai
 
 
 def spelled(error: RlxError) -> str:
-    """Return an error as JSON that fits: what, which kind, the CLI's exit code, what to do."""
-    told = {"error": error.message, "kind": type(error).__name__, "code": error.exit_code, "hint": error.hint}
+    """Return an error as JSON that fits: what, which kind, the CLI's exit code, what to do, the codes of a refusal."""
+    told: dict[str, Any] = {
+        "error": error.message,
+        "kind": type(error).__name__,
+        "code": error.exit_code,
+        "hint": error.hint,
+    }
+    if isinstance(error, Refused) and error.reasons:
+        told["reasons"] = sorted({str(reason.get("code")) for reason in error.reasons})
     for chars in (1200, 600):
         if len(files.encode(told)) <= LIMIT_BYTES:
             break

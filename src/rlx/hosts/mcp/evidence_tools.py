@@ -16,7 +16,7 @@ from rlx.runs import project
 
 KEEPS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 Verdict = Literal["better", "worse", "inconclusive", "invalid"]
-Figure = float | str | None
+Figure = int | float | str | None
 """A number; NaN and the infinities are words."""
 
 
@@ -165,7 +165,9 @@ def _settled(baseline: str, candidate: str, max_seeds: int, deadline: str, again
 
 def told_error(told: dict[str, Any]) -> RlxError:
     """Return the error that a command printed."""
-    kinds = {kind.__name__: kind for kind in (UsageError, NotFound, Refused, EvidenceInvalid, JobFailed)}
+    if told.get("kind") == "Refused":
+        return Refused(str(told["error"]), hint=told.get("hint"), reasons=told.get("reasons") or ())
+    kinds = {kind.__name__: kind for kind in (UsageError, NotFound, EvidenceInvalid, JobFailed)}
     return kinds.get(str(told.get("kind")), RlxError)(str(told["error"]), hint=told.get("hint"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp.server import MCPServer
 
 import rlx
-from rlx.hosts.mcp import evidence_tools, resources, run_tools
+from rlx.hosts.mcp import evidence_tools, resources, run_tools, study_tools
 
 INSTRUCTIONS = (
     "Reinforcement-learning experiments with rlx: train, wait, evaluate, compare and settle RL runs, diagnose "
@@ -18,6 +18,6 @@ INSTRUCTIONS = (
 def build() -> MCPServer:
     """Return the server with everything registered."""
     server = MCPServer("rlx", version=rlx.__version__, instructions=INSTRUCTIONS)
-    for part in (run_tools, evidence_tools, resources):
+    for part in (run_tools, evidence_tools, study_tools, resources):
         part.add(server)
     return server

@@ -1,0 +1,87 @@
+"""A governed study over MCP, as an agent would drive it: real trainings, real evaluator, nothing approved."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from rlx.hosts.mcp.answer import LIMIT_BYTES
+from tests.loop.test_study import Lab
+
+pytestmark = pytest.mark.slow
+
+
+class Agent:
+    """Calls tools and keeps to what they say."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def ask(self, name: str, **given: Any) -> dict[str, Any]:
+        answer = await self.client.call_tool(name, given)
+        text = "".join(block.text for block in answer.content if block.type == "text")
+        assert not answer.is_error, text
+        assert len(text.encode()) <= LIMIT_BYTES
+        assert answer.structured_content is not None
+        return dict(answer.structured_content)
+
+    async def refused(self, name: str, **given: Any) -> dict[str, Any]:
+        answer = await self.client.call_tool(name, given)
+        assert answer.is_error
+        text = "".join(block.text for block in answer.content if block.type == "text")
+        document: dict[str, Any] = json.loads(text[text.index("{") :])
+        return document
+
+    async def until_done(self, name: str, **given: Any) -> dict[str, Any]:
+        while (answer := await self.ask(name, **given))["is_running"]:
+            pass
+        return answer
+
+
+async def drive(agent: Agent) -> None:
+    assert (await agent.ask("next"))["action"] == "propose"
+    idea = {"kind": "hyperparameter", "hypothesis": "a step that learns", "changes": {"algo.learning_rate": 0.002}}
+    assert (await agent.ask("propose", **idea))["candidate"] == "c001"
+    assert (await agent.refused("propose", **idea))["code"] == 4
+    only_seed = {"kind": "hyperparameter", "hypothesis": "luck", "changes": {"seed": 3}}
+    assert (await agent.refused("propose", **only_seed))["code"] == 4
+    plan = (await agent.ask("check", candidate="c001"))["plan"]
+    assert (await agent.refused("launch", candidate="c001", plan="0" * 16))["reasons"] == ["PLAN"]
+    assert (await agent.refused("train", config="configs/pole.yaml"))["code"] == 4
+    launched = await agent.ask("launch", candidate="c001", plan=plan)
+    assert (await agent.ask("launch", candidate="c001", plan=plan))["run"] == launched["run"]
+    assert (await agent.until_done("wait", run=launched["run"], seconds=50))["state"] == "completed"
+    assert (await agent.until_done("verdict", candidate="c001"))["level"] == "sealed"
+    decided = await agent.until_done("decide", candidate="c001")
+    assert decided["decision"] in ("inconclusive", "advanced", "rejected")
+    assert decided["recorded"]
+    assert (await agent.ask("status"))["candidates"][0]["candidate"] == "c001"
+    assert (await agent.ask("report"))["file"].endswith("report.md")
+    ledger = json.loads((await agent.client.read_resource("rlx://study/ledger")).contents[0].text)  # type: ignore[union-attr]
+    assert ledger["rows"][-1]["event"] == "decided"
+    contract = (await agent.client.read_resource("rlx://study/contract")).contents[0].text  # type: ignore[union-attr]
+    assert "metric:" in contract
+
+
+def test_the_whole_loop(tmp_path: Path) -> None:
+    lab = Lab(tmp_path / "a lab")
+    lab.found()
+    environment = {**os.environ, "RLX_ROOT": str(lab.root)}
+    server = StdioServerParameters(command=sys.executable, args=["-m", "rlx", "mcp"], cwd=lab.root, env=environment)
+
+    async def session() -> None:
+        async with Client(stdio_client(server)) as client:
+            await drive(Agent(client))
+
+    anyio.run(session)
