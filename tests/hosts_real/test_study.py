@@ -78,7 +78,7 @@ def assert_decided_and_clean(lab: Lab, told: list[str]) -> None:
     assert "decided" in kinds
     assert kinds.count("approved") == 1
     assert (lab.root / "evaluate.py").read_text() == "print(1)\n"
-    assert not (lab.root / "trained").exists()
+    assert all(path.name.startswith("quick_") for path in (lab.root / "runs").iterdir())  # no plain run
     assert lab.rlx("study", "verify")["problems"] == []
     assert "report.md" in told[-1]
 
