@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from rlx import sandbox
-from rlx.errors import FileDamaged, Refused
+from rlx.errors import FileDamaged, Refused, RlxError
+from rlx.evaluate import staged
 from rlx.launch.difference import sweep
-from rlx.runs import process, project
+from rlx.runs import opaque, process, project, store
 from rlx.runs.run import Run, Seed
-from rlx.runs.status import COMPLETED
+from rlx.runs.status import COMPLETED, FAILED
 from rlx.sandbox import Box, Enforced
 from rlx.study.budget import Amount
 from rlx.study.ledger import Ledger
@@ -30,6 +32,7 @@ SCRATCH = ".scratch"
 """The folder in a run that its jobs have as home and for temporary files; it goes when they have ended."""
 SIZE_SECONDS = 1.0
 TIMEOUT, TOO_LARGE = "timeout", "too large"
+WEIGHTLESS = "it says that it completed, and left no policy"
 MOST_SAID = 2000
 MEMORY_WORDS = ("out of memory", "MemoryError", "Cannot allocate memory", "Unable to allocate", "bad_alloc")
 """How programs and libraries say that memory was refused to them."""
@@ -107,27 +110,33 @@ class Governed:
         intents = [event for event in self.ledger.events() if event.kind == "intent" and event["job"] == self.job]
         return len(intents) == 1 and all(intents[0].get(key) == value for key, value in wanted.items())
 
-    def box(self) -> Box:
-        """Return what a worker may reach: its code to read, its run to write, the system; nothing of the study."""
-        writes = [self.run, *([sandbox.SHARED_MEMORY] if sandbox.SHARED_MEMORY.is_dir() else [])]
+    def box(self, seeds: Iterable[int]) -> Box:
+        """Return what a worker of these seeds may reach: its code, the system and its run to read; nothing of the study.
+
+        Of the run it writes what is its seeds' own: never the identity, the config and the logs that others rely on.
+        """
+        own = [self.run / f"seed_{seed}" for seed in seeds]
+        shared = [path for path in (self.run / store.EVALUATIONS, self.run / SCRATCH, sandbox.SHARED_MEMORY)
+                  if path.is_dir()]  # fmt: skip
         return Box(
-            reads=(*sandbox.system_reads(), self.worktree, *self.reads),
-            writes=tuple(writes),
+            reads=(*sandbox.system_reads(), self.worktree, self.run, *self.reads),
+            writes=(*own, *shared),
             network=self.network,
             memory_bytes=self.limits.memory_bytes,
             file_bytes=self.limits.file_bytes,
             processes=self.limits.processes,
         )
 
-    def enter(self) -> Enforced:
-        """Put this process, a worker, into its box for good; no compiled code lies in the worktree then."""
+    def enter(self, seeds: Iterable[int]) -> Enforced:
+        """Put this process, a worker of these seeds, into its box for good; no compiled code lies in the worktree then."""
         sweep(self.worktree)
-        return sandbox.enter(self.box(), may_go_unenforced=self.may_go_unenforced)
+        return sandbox.enter(self.box(seeds), may_go_unenforced=self.may_go_unenforced)
 
     def environment(self, usual: Mapping[str, str]) -> dict[str, str]:
         """Return a worker's variables: of the usual ones those that are known to be harmless, and a home of its own."""
         scratch = self.run / SCRATCH
-        scratch.mkdir(exist_ok=True)
+        for folder in (scratch, self.run / store.EVALUATIONS):
+            folder.mkdir(exist_ok=True)
         return {**harmless(usual), **sandbox.private(scratch), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def breach(self, seconds: float, *, is_too_large: bool) -> str:
@@ -175,7 +184,7 @@ def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
             return
         seeds = [seed for seed in run.seeds if seed.number in job.seeds]
         outcome, says = outcome_of(seeds, ending)
-        states = {str(seed.number): seed.status.state for seed in seeds}
+        states = {str(seed.number): _state(seed) for seed in seeds}
         held.append(
             "ended", job=identity, outcome=outcome, seeds=states, spent=ending.spent.document(), says=says[:MOST_SAID]
         )
@@ -183,9 +192,11 @@ def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
 
 def outcome_of(seeds: Sequence[Seed], ending: Ending) -> tuple[Outcome, str]:
     """Return how a job ended: completed where any seed did, else by what ended its seeds."""
-    states, reasons = [seed.status.state for seed in seeds], [seed.status.reason for seed in seeds]
-    says = "; ".join(f"seed {seed.number} {seed.status.state}: {seed.status.reason}" for seed in seeds
-                     if seed.status.reason)  # fmt: skip
+    states = [_state(seed) for seed in seeds]
+    reasons = [WEIGHTLESS if state != seed.status.state else seed.status.reason
+               for seed, state in zip(seeds, states, strict=True)]  # fmt: skip
+    says = "; ".join(f"seed {seed.number} {state}: {reason}"
+                     for seed, state, reason in zip(seeds, states, reasons, strict=True) if reason)  # fmt: skip
     found: dict[Outcome, bool] = {
         "cancelled": ending.was_stopped,
         "completed": COMPLETED in states,
@@ -195,6 +206,33 @@ def outcome_of(seeds: Sequence[Seed], ending: Ending) -> tuple[Outcome, str]:
         "oom": any(word in reason for reason in reasons for word in MEMORY_WORDS),
     }
     return next((outcome for outcome, is_so in found.items() if is_so), "failed"), says
+
+
+def _state(seed: Seed) -> str:
+    """Return how a seed ended; one that only says that it completed, and has no policy to measure, failed."""
+    state = seed.status.state
+    return FAILED if state == COMPLETED and not _has_policy(seed) else state
+
+
+def _has_policy(seed: Seed) -> bool:
+    try:
+        kept = opaque.find(seed.checkpoints)
+        staged.sha256(kept.path if kept else seed.checkpoints / opaque.LATEST)
+    except (RlxError, OSError):
+        return False
+    return True
+
+
+def remove_traps(folder: Path) -> None:
+    """Remove what is neither a file nor a folder, and links that lead out: whoever reads them would wait, or be misled."""
+    top = folder.resolve()
+    for here, folders, names in os.walk(folder):
+        for path in (Path(here, name) for name in (*folders, *names)):
+            with contextlib.suppress(OSError):
+                mode = path.lstat().st_mode
+                is_plain = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+                if not is_plain and not (stat.S_ISLNK(mode) and path.resolve().is_relative_to(top)):
+                    path.unlink()
 
 
 def harmless(usual: Mapping[str, str]) -> dict[str, str]:

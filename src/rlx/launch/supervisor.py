@@ -178,6 +178,8 @@ class Supervisor:
                 _kill_group(worker.process.pid, signal.SIGKILL)  # whatever the worker left behind
                 if self.governed or self.run.is_opaque:
                     _reap(spare=[other.process.pid for other in self.workers])
+                if self.governed:
+                    self.governed.remove_traps(worker.seeds)
                 for seed in worker.seeds:
                     self._settle(worker, Seed(seed.number, seed.folder))
 

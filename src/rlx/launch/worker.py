@@ -63,7 +63,7 @@ def _enter_study(run: Run, numbers: Sequence[int]) -> dict[str, Any]:
     governed = Governed.of(run)
     assert governed is not None
     governed.refuse_without_intent(run, numbers)
-    return {"git": dict(governed.origin), "enforced": governed.enter().document()}
+    return {"git": dict(governed.origin), "enforced": governed.enter(numbers).document()}
 
 
 def _on_stop_signals(handler: _Early) -> None:

@@ -346,12 +346,15 @@ def approve(study: Study, *, by: str, key: Path | None = None, document: Path | 
         raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
     sha256, evaluator = contracts.sha256(study.contract_path), Evaluator(study)
     statement = Statement.of(contract, sha256, now=time.time(), evaluator=evaluator.fresh().sha256)
-    fields = _approval_fields(study, statement, by=by, key=key, document=document)
+    try:
+        fields = _approval_fields(study, statement, by=by, key=key, document=document)
+    except Refused as error:
+        _refuse_approval(study, [error.message])
+        raise
     assert contract.automation is not None
     problems = approval.problems(fields, sha256, now=time.time(), minimum=contract.automation.approval, root=study.root)
     if problems:
-        reasons = [{"code": "APPROVAL", "says": one} for one in problems]
-        study.ledger.append("refused", action="approve", reasons=reasons)
+        _refuse_approval(study, problems)
         raise Refused("; ".join(problems), hint=f"this contract asks for `{contract.automation.approval}`")
     study.ledger.append("approved", key=fields["nonce"], **fields)
     _tell_hooks(study)
@@ -364,6 +367,10 @@ def approve(study: Study, *, by: str, key: Path | None = None, document: Path | 
         "expires": fields["expires"],
         "forgeable": list(approval.forgeable(fields["level"], human=human)),
     }
+
+
+def _refuse_approval(study: Study, problems: Sequence[str]) -> None:
+    study.ledger.append("refused", action="approve", reasons=[{"code": "APPROVAL", "says": one} for one in problems])
 
 
 def _approval_fields(

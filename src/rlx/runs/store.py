@@ -22,6 +22,7 @@ from rlx.runs.status import RUNNING
 
 SCHEMA = 1
 REFLECTION = "reward_reflection.json"
+EVALUATIONS = "eval"
 
 
 def create(root: Path, *, name: str, snapshot: str, metadata: dict[str, Any], seeds: Iterable[int]) -> Run:
@@ -165,7 +166,7 @@ def delete(run: Run) -> None:
 
 def save_evaluation(run_path: Path, fingerprint: str, name: str, document: dict[str, Any]) -> Path:
     """Keep an evaluation (every episode) under its protocol's fingerprint."""
-    path = run_path / "eval" / fingerprint / f"{name}.json"
+    path = run_path / EVALUATIONS / fingerprint / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write_json(path, {"schema": SCHEMA, **document})
     os.utime(run_path)  # the index looks at the run folder's time only
