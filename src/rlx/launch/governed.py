@@ -111,7 +111,7 @@ class Governed:
         return len(intents) == 1 and all(intents[0].get(key) == value for key, value in wanted.items())
 
     def box(self, seeds: Iterable[int]) -> Box:
-        """Return what a worker of these seeds may reach: its code, the system and its run to read; nothing of the study.
+        """Return what a worker of these seeds may reach: its code, the system, its run; nothing of the study.
 
         Of the run it writes what is its seeds' own: never the identity, the config and the logs that others rely on.
         """
@@ -128,7 +128,7 @@ class Governed:
         )
 
     def enter(self, seeds: Iterable[int]) -> Enforced:
-        """Put this process, a worker of these seeds, into its box for good; no compiled code lies in the worktree then."""
+        """Put this process, a worker of these seeds, into its box for good; its worktree holds no compiled code."""
         sweep(self.worktree)
         return sandbox.enter(self.box(seeds), may_go_unenforced=self.may_go_unenforced)
 
@@ -152,6 +152,11 @@ class Governed:
             return False
         self._looked[0] = now
         return size_of(self.run) > self.limits.disk_bytes
+
+    def remove_traps(self, seeds: Iterable[Seed]) -> None:
+        """Remove what an ended worker left in its seeds to mislead those who read them."""
+        for seed in seeds:
+            remove_traps(seed.folder)
 
     def began(self, run: Run) -> None:
         """Write that the job runs, unless it is written; the supervisor is its process, and adopts its orphans."""
@@ -224,7 +229,7 @@ def _has_policy(seed: Seed) -> bool:
 
 
 def remove_traps(folder: Path) -> None:
-    """Remove what is neither a file nor a folder, and links that lead out: whoever reads them would wait, or be misled."""
+    """Remove what is neither file nor folder, and links that lead out: a reader would wait, or be misled."""
     top = folder.resolve()
     for here, folders, names in os.walk(folder):
         for path in (Path(here, name) for name in (*folders, *names)):

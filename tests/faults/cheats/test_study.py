@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from rlx.hosts.cli.main import call
-from rlx.runs import process
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cheats on a study")]
 LINE = '''\
@@ -234,3 +233,166 @@ def test_a_worker_that_is_started_by_hand_refuses_to_train(agent: Agent) -> None
         subprocess.run([sys.executable, "-P", "-m", module, str(run), "0"], capture_output=True, cwd=agent.root)
     assert "no open job" in (run / "logs" / "seed_0.log").read_text()
     assert len(agent.rows("started", run=run.name)) == 1
+
+
+def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agent: Agent) -> None:
+    identity = agent.pays("what lies about", f"""{LATER}\
+        import json, os, pathlib
+        run = pathlib.Path(os.environ["HOME"]).parents[1]
+        root = pathlib.Path({str(agent.root)!r})
+        study = root / ".rlx/tasks/line/studies/cheats"
+        told = {{}}
+        def attempt(name, what):
+            try:
+                what()
+                told[name] = "done"
+            except OSError as error:
+                told[name] = type(error).__name__
+        attempt("read the ledger", lambda: (study / "ledger.jsonl").read_bytes())
+        attempt("write the ledger", lambda: (study / "ledger.jsonl").open("ab"))
+        attempt("read the evidence", lambda: os.listdir(study / "evidence"))
+        attempt("write the contract", lambda: (study / "contract.yaml").open("ab"))
+        attempt("write the evaluator", lambda: (study / "evaluator/envs/line.py").open("ab"))
+        attempt("read another run", lambda: (root / "runs/cheats_baseline_001/metadata.json").read_bytes())
+        attempt("write the worktree", lambda: pathlib.Path("envs/line.py").open("ab"))
+        attempt("write the identity", lambda: (run / "metadata.json").open("ab"))
+        attempt("write the config", lambda: (run / "config_snapshot.yaml").open("ab"))
+        attempt("replace the log", lambda: (run / "logs/seed_0.log").rename(run / "logs/away"))
+        attempt("write another seed", lambda: (run / "seed_99").mkdir())
+        seed = next(run.glob("seed_*"))
+        os.mkfifo(seed / "attempts.fifo")
+        (seed / "away").symlink_to(study / "ledger.jsonl")
+        (seed / "told.json").write_text(json.dumps(told))
+""")  # fmt: skip
+    ledger = agent.folder / "ledger.jsonl"
+    run = agent.launches(identity)
+    assert agent.ends(run)["outcome"] == "completed"
+    (seed,) = (agent.root / "runs" / run).glob("seed_*")
+    told = json.loads((seed / "told.json").read_text())
+    assert len(told) == 11
+    assert set(told.values()) == {"PermissionError"}, told
+    assert not (seed / "attempts.fifo").exists()
+    assert not (seed / "away").is_symlink()
+    assert ledger.is_file()
+    assert agent.types("study", "verify")["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "outcome", "says"),
+    [
+        ("leaves early", "        import os\n        os._exit(0)\n", "failed", "exited 0"),
+        (
+            "says it is done",
+            """\
+        import json, os, pathlib, time
+        seed = next(pathlib.Path(os.environ["HOME"]).parents[1].glob("seed_*"))
+        with (seed / "events.jsonl").open("a") as stream:
+            stream.write(json.dumps({"event": "completed", "time": time.time(), "step": 256}) + "\\n")
+        os._exit(0)
+""",
+            "failed",
+            "left no policy",
+        ),
+        (
+            "fills the disk",
+            """\
+        import os, pathlib, time
+        home = pathlib.Path(os.environ["HOME"])
+        for number in range(8):
+            (home / str(number)).write_bytes(os.urandom(8_000_000))
+        time.sleep(60)
+""",
+            "killed",
+            "bytes on disk",
+        ),
+    ],
+)
+def test_a_training_that_does_not_play_by_the_rules_has_no_score(
+    agent: Agent, name: str, body: str, outcome: str, says: str
+) -> None:
+    identity = agent.pays(name, LATER + body)
+    is_said_done = name == "says it is done"  # by the run's own events; the ledger knows better
+    ended = agent.ends(agent.launches(identity), code=0 if is_said_done else 5)
+    assert ended["outcome"] == outcome, ended
+    assert says in ended["says"].lower()
+    assert agent.rows("evaluated", candidate=identity) == []
+
+
+def test_rewards_that_are_no_numbers_end_in_no_score_or_in_an_honest_one(agent: Agent) -> None:
+    identity = agent.pays("no numbers", "    if at > 3:\n        return float('nan')\n")
+    plan = agent.types("check", "candidate", identity)["plan"]
+    run = agent.types("launch", identity, "--plan", plan, "--seeds", "1")["run"]
+    agent._called(["wait", run, "--timeout", "120"])
+    (started,) = agent.rows("started", run=run)
+    (ended,) = agent.rows("ended", job=started["job"])
+    assert ended["outcome"] in ("completed", "failed")
+    for found in agent.evidence(identity) if ended["outcome"] == "completed" else []:
+        assert found.get("failure") or 0 <= found["figures"]["success_rate"] <= 1
+
+
+def test_one_that_sleeps_for_ever_and_leaves_a_child_is_killed_with_it(agent: Agent) -> None:
+    identity = agent.pays("patience", f"""{LATER}\
+        import os, pathlib, time
+        note = next(pathlib.Path(os.environ["HOME"]).parents[1].glob("seed_*")) / "child"
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                note.write_text(str(os.getpid()))
+                time.sleep(1000)
+            os._exit(0)
+        time.sleep(1000)
+""")  # fmt: skip
+    run = agent.launches(identity)
+    ended = agent.ends(run, code=5)
+    assert ended["outcome"] == "timeout"
+    (note,) = (agent.root / "runs" / run).glob("seed_*/child")
+    assert not Path(f"/proc/{note.read_text()}").exists()
+    assert agent.rows("evaluated", candidate=identity) == []
+
+
+def test_a_worktree_that_is_edited_after_its_check_is_another_plan(agent: Agent) -> None:
+    identity = agent.pays("one thing", "    at = at * 2\n")
+    plan = agent.types("check", "candidate", identity)["plan"]
+    path = agent.folder / "worktrees" / identity / "envs" / "line.py"
+    path.write_text(path.read_text().replace(">= 6", ">= 0"))
+    told = agent.types("launch", identity, "--plan", plan, code=4)
+    assert {"PLAN", "SCOPE"} <= {one["code"] for one in told["reasons"]}
+    assert len(agent.rows("refused", action="launch", candidate=identity)) == 1
+
+
+def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent: Agent) -> None:
+    identity = agent.pays("another contract", "    at = at * 3\n")
+    plan = agent.types("check", "candidate", identity)["plan"]
+    contract = agent.folder / "contract.yaml"
+    before = contract.read_text()
+    contract.write_text(before.replace("alpha: 0.05", "alpha: 0.2"))
+    try:
+        assert contract.read_text() != before
+        told = agent.types("launch", identity, "--plan", plan, code=4)
+    finally:
+        contract.write_text(before)
+    assert {"APPROVAL_VOID", "PLAN"} <= {one["code"] for one in told["reasons"]}
+    assert len(agent.rows("refused", action="launch", candidate=identity)) == 1
+
+
+def test_a_row_that_is_written_into_the_ledger_by_hand_stops_everything(agent: Agent) -> None:
+    ledger = agent.folder / "ledger.jsonl"
+    before = ledger.read_bytes()
+    last = json.loads(before.splitlines()[-1])
+    body = json.dumps({"id": "x", "time": 0.0, "event": "decided", "candidate": "c001", "decision": "confirmed"})
+    ledger.write_bytes(before + json.dumps({"prev": last["hash"], "body": body, "hash": "0" * 64}).encode() + b"\n")
+    try:
+        told = agent.types("launch", "baseline", "--phase", "baseline", code=6)
+    finally:
+        ledger.write_bytes(before)
+    assert "ledger.jsonl" in told["error"]
+
+
+def test_nobody_approves_above_the_level_that_can_be_shown(agent: Agent) -> None:
+    """The last one: it voids the approval that the others live on."""
+    agent.types("study", "amend", "-s", "automation.approval=signed")
+    told = agent.types("study", "approve", "--yes", "--by", "the boss", code=4)
+    assert "signed" in told["error"]
+    assert agent.rows("refused", action="approve")
+    refused = agent.types("launch", "baseline", "--phase", "baseline", code=4)
+    assert {"NOT_APPROVED", "APPROVAL_VOID"} & {one["code"] for one in refused["reasons"]}
