@@ -7,6 +7,7 @@ import json
 import pytest
 
 from rlx.config.load import parse
+from rlx.diagnose.rules import NAMES
 from rlx.launch.judge import judge_for
 from rlx.runs import checkpoint
 from tests.conftest import Project
@@ -43,8 +44,7 @@ def test_a_run_that_is_stuck_ends_at_the_next_look_and_says_why(project: Project
 
 
 def test_a_healthy_run_is_not_touched_by_any_rule(project: Project) -> None:
-    findings = ["not_finite", "value_explosion", "update_too_large", "observation_scale", "entropy_collapse"]
-    stop = {"plateau": {"steps": 6000}, "budget": {"seconds": 3600}, "findings": findings}
+    stop = {"plateau": {"steps": 6000}, "budget": {"seconds": 3600}, "findings": list(NAMES)}
     project.rlx("train", project.config(algo=LONG, stop=stop, backend="fast"), "--seeds", "2")
     assert project.run("tiny_001").status == "completed"
 
