@@ -85,7 +85,7 @@ def test_says_that_a_sound_environment_is_sound(project: Path, capsys: pytest.Ca
     assert call(["check", "env", "own.py:Bare"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("own.py:Bare: nothing is wrong with it")
-    assert shown.splitlines()[-1] == "next: rlx init demo --env own.py:Bare"
+    assert shown.splitlines()[-1] == "next: rlx review own.py:Bare"
 
 
 def test_what_an_environment_raises_is_a_finding_with_its_line(

@@ -58,7 +58,7 @@ def test_the_command_in_the_last_line_works(trained: Project, word: str) -> None
 
 
 def test_the_command_after_a_check_of_an_environment_works(trained: Project) -> None:
-    for target in ("envs/corridors.py:Corridor", "configs/tiny.yaml", "tiny_001"):
+    for target in ("envs/corridors.py:Corridor", "CartPole-v1", "configs/tiny.yaml", "tiny_001"):
         told = trained.rlx("check", "env", target).stdout
         (following,) = [line.removeprefix("next: ") for line in told.splitlines() if line.startswith("next: ")]
         obey(trained, following)

@@ -146,5 +146,6 @@ def _returns(rows: dict[str, dict[str, float]]) -> list[str]:
 def _next(data: dict[str, Any]) -> str:
     if not data["is_sound"]:
         return f"mend it, then rlx check env {data['env']}"
-    after = {"run": "rlx diagnose", "config": "rlx train", "env": "rlx init demo --env"}
+    is_own = ":" in data["env"]  # a file of this project, which a new one would not see
+    after = {"run": "rlx diagnose", "config": "rlx train", "env": "rlx review" if is_own else "rlx init demo --env"}
     return f"{after[data['kind']]} {data['env']}"
