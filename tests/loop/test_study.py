@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.slow
 CONFIG = """\
 env: {id: CartPole-v1, num_envs: 8}
-algo: {name: ppo, total_timesteps: 6144, rollout_steps: 32, batch_size: 256, update_epochs: 20, learning_rate: 1.0e-6,
+algo: {name: ppo, total_timesteps: 6144, rollout_steps: 32, batch_size: 256, update_epochs: 20, learning_rate: 0.5,
        gamma: 0.98, gae_lambda: 0.8}
 policy: {hidden_sizes: [32, 32]}
 eval: {every: 6144, episodes: 2}
