@@ -55,7 +55,7 @@ def moved(record: Inspection) -> Moved | None:
 
 def _moved_by_course(seen: list[Floats], episodes: list[Episode], record: Inspection) -> Moved | None:
     """Compare few numbers by how they go on together: what one episode teaches holds for another in its own order."""
-    if len(seen[0][0]) > FEW_NUMBERS:
+    if len(seen[0][0]) > FEW_NUMBERS or not all(np.isfinite(one).all() for one in seen):
         return None
     orders = list(permutations(range(seen[0].shape[1])))
     actions = [_indicated(episode, record) for episode in episodes]

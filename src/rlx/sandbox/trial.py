@@ -203,7 +203,9 @@ def _listening(folder: Path) -> Iterator[tuple[int, str, str]]:
         inet = open_ones.enter_context(socket.socket())
         inet.bind(("127.0.0.1", 0))
         unix, abstract = (open_ones.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2))
-        unix.bind(str(folder / "socket"))
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # the path itself may be longer than a socket's can be
+        open_ones.callback(os.close, place)
+        unix.bind(f"/proc/self/fd/{place}/socket")
         abstract.bind(f"\0{name}")
         for one in (inet, unix, abstract):
             one.listen()
