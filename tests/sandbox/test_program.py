@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlx.errors import Refused
-from rlx.sandbox import SHARED_MEMORY, Box, descendants, kill, landlock, private, start, system_reads
+from rlx.sandbox import Box, descendants, kill, landlock, start, system_reads
 from tests.conftest import wait_until
 
 ENV = {"PATH": "/usr/bin:/bin"}
@@ -149,22 +149,3 @@ def test_hostile_variables_do_not_reach_the_keeper(tmp_path: Path) -> None:
     variables = {**ENV, "PYTHONPATH": str(tmp_path), "LD_PRELOAD": "/nowhere.so", "PYTHONSTARTUP": "x"}
     process = start(["/bin/true"], Box(reads=system_reads()), env=variables, cwd=tmp_path)
     assert process.wait(timeout=60) == 0
-
-
-POOL = """
-import multiprocessing, sys
-if __name__ == "__main__":
-    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
-        print(pool.map(abs, [-1, -2]))
-"""
-
-
-@pytest.mark.parametrize(("method", "has_sockets"), [("fork", False), ("spawn", False), ("forkserver", True)])
-def test_programs_can_start_workers_of_their_own(tmp_path: Path, method: str, has_sockets: bool) -> None:
-    (tmp_path / "pool.py").write_text(POOL)
-    kept = Box(reads=system_reads(), writes=(tmp_path, SHARED_MEMORY), unix_sockets=has_sockets)
-    argv = [sys.executable, "pool.py", method]
-    variables = {**ENV, **private(tmp_path)}
-    process = start(argv, kept, env=variables, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    told, talk = process.communicate(timeout=60)
-    assert told == b"[1, 2]\n", talk.decode()
