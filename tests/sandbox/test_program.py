@@ -59,7 +59,8 @@ def test_a_death_by_signal_is_told(tmp_path: Path) -> None:
 
 
 def test_signals_are_passed_on(tmp_path: Path) -> None:
-    code = "import signal, sys; signal.signal(15, lambda *_: sys.exit(3)); print('up', flush=True); signal.pause()"
+    heard = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(3)); print('up', flush=True)"
+    code = f"{heard}\nwhile True: time.sleep(0.05)"  # not `pause`, which a signal just before it would not end
     kept = Box(reads=system_reads())
     process = start([sys.executable, "-I", "-c", code], kept, env=ENV, cwd=tmp_path, stdout=subprocess.PIPE)
     assert process.stdout is not None
