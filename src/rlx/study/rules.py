@@ -153,7 +153,7 @@ class Rules:
         _require(self.stop is None, "the study is stopped")
         self._permit(job)
         standing = self.candidates.get(job.candidate)
-        if standing is not None:
+        if standing is not None and standing.contract != self.contract:
             self.candidates[standing.id] = replace(standing, plan=job.plan, contract=self.contract)
         self.jobs[job.id] = job
         self.queue.pop(job.id, None)
