@@ -6,10 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from rlx.hosts.cli.commands import COMMANDS
+from rlx.hosts.cli.parser import parser_of
+from rlx.study import gates, ledger, state
 from rlx.study.budget import Amount
 from rlx.study.contract import POINTS, Contract
 from rlx.study.gates import CODES, POOL, Facts, Reason, Request, check, deadline
@@ -476,6 +480,17 @@ def test_every_reason_has_a_known_code_one_line_and_a_hint() -> None:
         assert "\n" not in reason.says
         assert re.search(r"rlx [a-z]+", reason.hint) or "--seeds" in reason.hint
         assert reason.document() == {"code": reason.code, "says": reason.says, "hint": reason.hint}
+
+
+@pytest.mark.parametrize("module", [gates, ledger, state])
+def test_every_command_in_a_hint_parses(module: ModuleType) -> None:
+    source = re.sub(r"\{[^}]*\}", "c001", Path(str(module.__file__)).read_text())
+    lines = re.findall(r'\brlx ([a-z][^",]*)[",]', re.sub(r'""".*?"""', "", source, flags=re.S))
+    told = [line.split() for line in lines if line.split()[0] in COMMANDS]
+
+    assert told
+    for words in told:
+        parser_of(words[0]).parse_args(words[1:])
 
 
 def test_the_documentation_lists_the_codes_as_they_are() -> None:

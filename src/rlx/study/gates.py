@@ -227,7 +227,7 @@ def _unattended(case: _Case) -> Reasons:
 
 def _task(case: _Case) -> Reasons:
     for says in case.facts.task_problems:
-        yield Reason("TASK_STALE", says, "put the file back as it was: rlx task show names it")
+        yield Reason("TASK_STALE", says, "put the file back as it was; it is named by: rlx task show")
 
 
 def _candidate(case: _Case) -> Reasons:
@@ -324,7 +324,7 @@ def _claims(case: _Case) -> Reasons:
         return
     if state.claims >= metric.claims:
         says = f"{state.claims} of {metric.claims} claims were made ({', '.join(sorted(state.claimed))})"
-        yield Reason("CLAIMS", says, "a new study makes new claims: rlx study new")
+        yield Reason("CLAIMS", says, "a new study makes new claims: rlx study new NAME")
 
 
 def _seeds(case: _Case) -> Reasons:

@@ -186,7 +186,7 @@ class _BadRow(FileDamaged):
     """A row that breaks the chain."""
 
     def __init__(self, message: str, says: str) -> None:
-        super().__init__(message, hint="rlx study audit names what was changed; restore the file from a copy")
+        super().__init__(message, hint="restore the file from a copy; what was changed is named by: rlx study audit")
         self.says = says
 
 
