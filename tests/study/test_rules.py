@@ -165,6 +165,7 @@ def test_an_abandoned_trial_leaves_its_candidate_where_it_was() -> None:
 
     assert story.state.candidates["c001"].state == "validated"
     assert story.state.launched == frozenset()
+    assert says(story) == []
 
 
 @pytest.mark.parametrize(
@@ -371,6 +372,16 @@ def test_a_candidate_in_work_is_not_proposed_again_and_a_broken_one_is() -> None
     assert (standing.state, standing.sha256, standing.plan) == ("draft", "new", None)
 
 
+def test_a_candidate_that_is_proposed_again_keeps_what_was_decided_of_it() -> None:
+    story = Story()
+    story.bring("c001", "completed")
+    story.decide("c001", "debug")
+    decided = story.events[-1]
+    story.propose("c001")
+
+    assert story.state.candidates["c001"].decisions == (decided,)
+
+
 def test_an_anchor_names_a_row_of_this_ledger() -> None:
     story = Story()
     story.tell("anchored", commit="abc", head=story.events[0].hash)
@@ -405,6 +416,121 @@ def test_a_claim_that_was_not_shown_leaves_the_head_where_it_is() -> None:
     assert says(story) == []
     story.decide("c001", "rejected")
     assert story.state.head == "baseline"
+
+
+def intent(job: str, name: str, phase: str, seeds: list[int], reserved: int) -> dict[str, Any]:
+    reserve = {"seeds": reserved, "seconds": 60.0}
+    return {"job": job, "candidate": name, "phase": phase, "seeds": seeds, "plan": "p", "reserve": reserve}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "why"),
+    [
+        ("moved", {"candidate": "c001", "before": "draft", "after": "reverted"}, "c001 is advanced, not draft"),
+        ("moved", {"candidate": "c009", "before": "draft", "after": "validated"}, "there is no candidate c009"),
+        ("intent", intent("x", "baseline", "trial", [50], 1), "baseline has no trial jobs"),
+        ("intent", intent("x", "rehearsal", "baseline", [50], 1), "rehearsal has no baseline jobs"),
+        ("intent", intent("x", "c009", "trial", [50], 1), "c009 has no trial jobs"),
+        ("intent", intent("x", "baseline", "baseline", [50, 1000], 2), "a seed is not one for baseline"),
+        ("intent", intent("x", "baseline", "confirmation", [999], 1), "a seed is not one for confirmation"),
+        ("intent", intent("x", "baseline", "baseline", [50, 51], 1), "the job reserves fewer seeds than it trains"),
+        ("started", {"job": "open", "run": "r", "process": None}, "a started job has a process"),
+        ("ended", {"job": "open", "outcome": "completed", "seeds": {"9": "completed"},
+                   "spent": {"seeds": 9, "seconds": 1.0}}, "the job open had no such seed"),
+        ("ended", {"job": "open", "outcome": "fine", "spent": NOTHING}, "a job cannot end as `fine`"),
+        ("ended", {"job": "open", "outcome": "completed", "seeds": {"3": "completed"}, "spent": NOTHING},
+         "fewer seeds are accounted for than were completed"),
+        ("drawn", {"purpose": "luck", "first": 1, "episodes": 1, "candidates": ["c001"]},
+         "`luck` is drawn for 1 candidates"),
+        ("drawn", {"purpose": "search", "first": 1, "episodes": 1, "candidates": []},
+         "`search` is drawn for 0 candidates"),
+        ("drawn", {"purpose": "hold-out", "first": 1, "episodes": 1, "candidates": ["c001"]},
+         "drawn before every checkpoint was recorded"),
+        ("drawn", {"purpose": "confirm", "first": 1, "episodes": 1, "candidates": ["c001"]},
+         "c001: drawn before every checkpoint was recorded"),
+        ("evaluated", {"candidate": "c001", "phase": "trial", "seed": 0, "level": "guessed", "file": "f",
+                       "sha256": "s", "score": 9.0}, "there is no level `guessed`"),
+        ("evaluated", {"candidate": "c001", "phase": "trial", "seed": 77, "level": "sealed", "file": "f",
+                       "sha256": "s", "score": 9.0}, "c001 trained no seed 77 in the phase trial"),
+        ("decided", {"candidate": "c001", "decision": "reverted"}, "`reverted` is no decision"),
+        ("decided", {"candidate": "c001", "decision": "rejected", "study": "panic"}, "a study cannot `panic`"),
+        ("decided", {"candidate": "c002", "decision": "advanced"}, "c002 has no scores"),
+    ],
+)  # fmt: skip
+def test_a_row_says_why_it_is_no_legal_move(kind: str, fields: dict[str, Any], why: str) -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.propose("c002")
+    story.validate("c002")
+    story.job("unscored", "c002", "trial", (0, 1, 2))
+    story.intend("open", "baseline", "baseline", (3,))
+
+    assert refused(story, kind, **fields) == why
+
+
+def test_a_claim_waits_for_every_confirmation_and_names_the_baseline() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    for side in ("baseline", "c001"):
+        story.job(side, side, "confirmation", (1000,))
+        story.tell("weights", candidate=side, run=f"run_{side}", checkpoints={"1000": side})
+    story.intend("open", "c001", "confirmation", (1001,))
+    draw = {"purpose": "confirm", "first": 1, "episodes": 1, "candidates": ["baseline", "c001"]}
+    assert refused(story, "drawn", **draw) == "c001 has a confirmation that has not ended"
+    story.end("open", (1001,))
+    assert refused(story, "drawn", **draw) == "c001: drawn before every checkpoint was recorded"
+    story.tell("weights", candidate="c001", run="run_open", checkpoints={"1001": "x"})
+    row = {"candidate": "c001", "run": "run_c001", "checkpoints": {"1001": "x"}}
+    assert "no run of c001 with these seeds" in refused(story, "weights", **row)
+
+
+def test_a_run_is_known_by_its_intent_too() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.intend("p", "c001", "promotion", (7,), run="named")
+    story.end("p", (7,))
+    story.tell("weights", candidate="c001", run="named", checkpoints={"7": "x"})
+
+    assert says(story) == []
+
+
+def test_episodes_drawn_without_the_baseline_confirm_nothing() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.events[:] = [
+        replace(event, fields={**event.fields, "candidates": ["c001"]}) if event.kind == "drawn" else event
+        for event in story.events
+    ]
+    why = refused(story, "decided", candidate="c001", decision="confirmed")
+    assert why == "no episodes were drawn for it and the baseline"
+
+
+def test_what_is_no_longer_the_head_is_not_confirmed() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.bring("c002", "advanced")
+
+    assert refused(story, "decided", candidate="c001", decision="confirmed") == "c001 is not the head"
+
+
+def test_smoke_runs_reserve_seconds_and_no_seeds() -> None:
+    story = Story()
+    story.intend("s", "baseline", "smoke", (0,), reserve={"seeds": 5, "seconds": 60.0})
+
+    assert story.state.reserved == Amount(0, 60.0)
+
+
+def test_a_job_that_was_abandoned_after_it_started_has_used_its_seeds() -> None:
+    story = Story()
+    story.intend("j", "baseline", "baseline", (50,))
+    story.start("j")
+    story.end("j", outcome="abandoned")
+    assert 50 in story.state.used_seeds("baseline")
+    story.intend("again", "baseline", "baseline", (50,))
+
+    assert says(story) == ["a seed was used by baseline before"]
 
 
 GARBAGE = st.recursive(
