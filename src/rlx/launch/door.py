@@ -18,7 +18,7 @@ from typing import Any
 from rlx import files, sandbox
 from rlx.config.schema import Experiment
 from rlx.errors import Refused, RlxError
-from rlx.launch import admission, governed, worktree
+from rlx.launch import admission, carried, governed, worktree
 from rlx.launch import launch as plain
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.runs import process
@@ -279,10 +279,14 @@ def launch(study: Study, order: Order, *, is_dry: bool = False) -> Launched:
 
 
 def _start(study: Study, job: Launched) -> None:
-    """Start the supervisor; one that does not start leaves an abandoned job."""
+    """Start the supervisor, or have the task's engine do so; one that does not start leaves an abandoned job."""
     run = Run(study.root / "runs" / str(job.run))
+    launcher = study.task().adapter.launcher
     try:
-        plain.start(run, job.seeds)
+        if launcher.executor == carried.LOCAL:
+            plain.start(run, job.seeds)
+        else:
+            carried.carry(run, job.seeds, launcher)
     except RlxError as error:
         _abandon(study, job.job, error.message)
         raise
@@ -304,7 +308,8 @@ def _intend(study: Study, held: Held, job: Launched, examined: Examined) -> Laun
     run = plain.create(experiment, root=study.root, lineage=_lineage(study, contract, task, job, examined))
     held.append(
         "intent", key=job.job, job=job.job, candidate=order.candidate, phase=order.phase, seeds=list(job.seeds),
-        plan=examined.plan, run=run.name, config=run.metadata["config_hash"], reserve=job.reserve.document(),
+        plan=examined.plan, run=run.name, config=run.metadata["config_hash"],
+        identity=governed.identity_of(run), reserve=job.reserve.document(),
         process=process.current().document(),
     )  # fmt: skip
     return Launched(order, job.job, job.seeds, job.reserve, run.name)
@@ -448,6 +453,9 @@ def _close_lost(study: Study, job: Job) -> str:
     if run is not None and (run.is_supervised or run.status == "running"):
         return ""
     if job.process is None and launcher is not None and process.is_alive(launcher):
+        return ""
+    engine = carried.carried(run) if run is not None else None
+    if engine is not None and not engine.standing().is_over:
         return ""
     if run is None or job.process is None:
         _abandon(study, job.id, "whoever launched it died before it began")

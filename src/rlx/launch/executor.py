@@ -107,6 +107,8 @@ def run_job(run: Run, seeds: Sequence[int], *, id: str) -> Job:
     from rlx.launch.resources import lasting_environment
 
     resources = run.config.get("resources") or {}
+    limits = (run.metadata.get("lineage") or {}).get("limits") or {}
+    seconds = limits.get("seed_seconds")
     argv = (sys.executable, "-P", "-m", "rlx.launch.supervisor", str(run.path), *map(str, seeds))
     return Job(
         id=id,
@@ -116,6 +118,7 @@ def run_job(run: Run, seeds: Sequence[int], *, id: str) -> Job:
         cores=int(resources.get("cores") or 1),
         gpus=float(resources.get("gpus") or 0.0),
         memory_gb=resources.get("memory"),
+        minutes=len(seeds) * seconds / 60 if seconds else None,
     )
 
 

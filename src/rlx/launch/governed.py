@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlx import sandbox
+from rlx import files, sandbox
 from rlx.errors import FileDamaged, Refused, RlxError
 from rlx.evaluate import staged
 from rlx.launch.difference import sweep
 from rlx.runs import opaque, process, project, store
-from rlx.runs.run import Run, Seed
+from rlx.runs.run import METADATA, Run, Seed
 from rlx.runs.status import COMPLETED, FAILED
 from rlx.sandbox import Box, Enforced
 from rlx.study.budget import Amount
@@ -96,9 +96,11 @@ class Governed:
             raise FileDamaged(f"{run.name}/metadata.json names a study, but not {error}") from None
 
     def refuse_without_intent(self, run: Run, seeds: Iterable[int]) -> None:
-        """Raise unless the study's ledger has an open job for this run, these seeds and this config."""
+        """Raise unless the study's ledger has an open job for this run, these seeds, and the files as they are now."""
+        from rlx.config.load import config_hash, parse
+
         job = replay(self.ledger.events()).jobs.get(self.job)
-        wanted = {"run": run.name, "config": run.metadata.get("config_hash")}
+        wanted = {"run": run.name, "config": config_hash(parse(run.config)), "identity": identity_of(run)}
         if job is None or not job.is_open or not set(seeds) <= set(job.seeds) or not self._is_meant(wanted):
             raise Refused(
                 f"no open job of the study asked for seeds {', '.join(map(str, seeds))} of {run.name}",
@@ -106,7 +108,7 @@ class Governed:
             )
 
     def _is_meant(self, wanted: Mapping[str, Any]) -> bool:
-        """Say whether the intent names this run and its config."""
+        """Say whether the intent names this run, its config and its identity (limits, worktree, what it may read)."""
         intents = [event for event in self.ledger.events() if event.kind == "intent" and event["job"] == self.job]
         return len(intents) == 1 and all(intents[0].get(key) == value for key, value in wanted.items())
 
@@ -170,6 +172,11 @@ class Governed:
         """Write how the job ended, once."""
         shutil.rmtree(run.path / SCRATCH, ignore_errors=True)
         close(self.ledger, self.job, run, ending)
+
+
+def identity_of(run: Run) -> str:
+    """Return the hash of what a run was made with: its limits, its code, what it may read."""
+    return files.sha256((run.path / METADATA).read_bytes())
 
 
 @dataclass(frozen=True)

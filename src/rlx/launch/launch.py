@@ -17,15 +17,19 @@ from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
 from rlx.launch.resources import lasting_environment
 from rlx.runs import process, project, store
 from rlx.runs.run import SNAPSHOT, Run
-from rlx.runs.status import COMPLETED, RUNNING, tally
+from rlx.runs.status import COMPLETED, PREPARED, RUNNING, tally
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment
+    from rlx.launch.carried import Carried
     from rlx.train.choose import Choice
 
 START_SECONDS = 20.0
 STOP_SECONDS = 45.0
 POLL_SECONDS = 0.01
+ENGINE_SECONDS = 2.0
+_started: list[subprocess.Popen[bytes]] = []
+"""Supervisors that are our children: whoever goes on living has to bury them."""
 
 
 def check(experiment: Experiment, *, root: Path) -> Choice:
@@ -184,7 +188,7 @@ def start(run: Run, seeds: Iterable[int], *, supervisor: subprocess.Popen[bytes]
 def _supervisor(
     argv: list[str], config: Mapping[str, Any], *, stdin: int = subprocess.DEVNULL, log: IO[bytes] | None = None
 ) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    started = subprocess.Popen(
         [sys.executable, "-P", "-m", "rlx.launch.supervisor", *argv],  # -P: nothing is imported from where it stands
         stdin=stdin,
         stdout=log or subprocess.DEVNULL,
@@ -192,6 +196,8 @@ def _supervisor(
         env={**os.environ, **lasting_environment(config)},
         start_new_session=True,
     )
+    _started[:] = [*(one for one in _started if one.poll() is None), started]
+    return started
 
 
 def _hand_over(supervisor: subprocess.Popen[bytes], argv: list[str]) -> None:
@@ -210,8 +216,15 @@ def _explain_start(run: Run, popen: subprocess.Popen[bytes]) -> None:
 
 
 def stop(run: Run, *, grace_seconds: float = STOP_SECONDS) -> Run:
-    """Ask the supervisor to end: seeds save `latest`; what does not end in time is killed with its whole group."""
+    """Ask the supervisor to end: seeds save `latest`; what does not end in time is killed with its whole group.
+
+    One that another engine carries, or will begin, is cancelled there.
+    """
     supervisor = run.supervisor
+    engine = _carried(run)
+    if engine is not None and (supervisor is None or process.is_alive(supervisor) is None):
+        engine.cancel()
+        return Run(run.path)
     if supervisor is None or not process.is_alive(supervisor):
         _kill_groups(_living_workers(run))
         return Run(run.path)
@@ -241,9 +254,29 @@ def _kill_groups(leaders: list[process.Process]) -> None:
 def wait(run: Run, *, timeout_seconds: float | None = None) -> Run:
     """Wait until a run is no longer running, or the time is up."""
     deadline = time.monotonic() + timeout_seconds if timeout_seconds is not None else float("inf")
-    while (view := Run(run.path)).status == RUNNING and time.monotonic() < deadline:
-        time.sleep(min(0.2, max(0.0, deadline - time.monotonic())))
+    while _goes_on(view := Run(run.path)) and time.monotonic() < deadline:
+        pause = 0.2 if view.status == RUNNING else ENGINE_SECONDS
+        time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
     return view
+
+
+def _goes_on(run: Run) -> bool:
+    """Say whether a run trains, or waits for an engine to begin it."""
+    return run.status == RUNNING or (run.status == PREPARED and _carried(run) is not None)
+
+
+def _is_carried(run: Run) -> bool:
+    """Say whether an engine other than this machine carries a run; light, because every run is asked."""
+    lineage = run.metadata.get("lineage") or {}
+    return str(lineage.get("executor", "local")) != "local"
+
+
+def _carried(run: Run) -> Carried | None:
+    """Return a run's job at its engine, where that is not over."""
+    from rlx.launch.carried import carried
+
+    found = carried(run) if _is_carried(run) else None
+    return found if found is not None and not found.standing().is_over else None
 
 
 def failure(run: Run) -> JobFailed | None:

@@ -1,0 +1,260 @@
+"""Jobs of a study are held to their limits, whatever they do, and every end is a row of the ledger."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlx import files
+from rlx.config.load import parse
+from rlx.launch import carried, launch
+from rlx.launch.governed import Governed, identity_of
+from rlx.runs import process
+from rlx.runs.run import Run
+from rlx.study.ledger import Event
+from rlx.study.state import lawful
+from rlx.study.task import Launcher
+from tests.conftest import Project, wait_until
+
+pytestmark = pytest.mark.slow
+LIMITS = {"seed_seconds": 60.0, "memory_bytes": None, "file_bytes": 2**30, "disk_bytes": 2**30, "processes": 200}
+TRAIN = """
+import json, os, pathlib, sys
+out = pathlib.Path(sys.argv[2])
+def tell(name): (out / name).write_text(str(os.getpid()))
+{body}
+with open(out / "log.jsonl", "a") as log: log.write(json.dumps({{"step": 10, "loss": 1}}) + "\\n")
+(out / "policy").write_text("weights")
+"""
+
+
+@dataclass
+class Door:
+    """A study's ledger and worktree, just enough for a job to be launched in them."""
+
+    project: Project
+
+    @property
+    def folder(self) -> Path:
+        return self.project.root / ".rlx" / "tasks" / "t" / "studies" / "s"
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "worktrees" / "baseline"
+
+    def events(self, kind: str) -> list[Event]:
+        return [event for event in lawful(self.folder / "ledger.jsonl").events() if event.kind == kind]
+
+    def prepare(self, body: str = "", *, seeds: int = 1, executor: str = "local", **limits: Any) -> Run:
+        """Make the run of a job and its intent; `body` is what the training does first."""
+        self.tree.mkdir(parents=True)
+        (self.tree / "train.py").write_text(TRAIN.format(body=body))
+        command = {
+            "train": ["python", "train.py", "{seed}", "{out}"],
+            "metrics": {"reader": "jsonl", "path": "{out}/log.jsonl"},
+            "checkpoint": "{out}/policy",
+        }
+        config = {"run_name": "job", "backend": "command", "seeds": seeds, "algo": {"total_timesteps": 10},
+                  "command": command}  # fmt: skip
+        lineage = {
+            "task": "t", "study": "s", "candidate": "baseline", "phase": "smoke", "job": "j001",
+            "worktree": self.tree.relative_to(self.project.root).as_posix(), "commit": "0" * 40, "diff_sha256": "0",
+            "limits": {**LIMITS, **limits}, "network": False, "sandbox": "required", "reads": [], "executor": executor,
+        }  # fmt: skip
+        run = launch.create(parse(config), root=self.project.root, lineage=lineage)
+        ledger = lawful(self.folder / "ledger.jsonl")
+        ledger.append("created", contract="c" * 64)
+        ledger.append(
+            "intent", key="j001", job="j001", candidate="baseline", phase="smoke", seeds=list(range(seeds)), plan=None,
+            run=run.name, config=run.metadata["config_hash"], identity=identity_of(run),
+            reserve={"seeds": 0, "seconds": 60.0 * seeds},
+        )  # fmt: skip
+        return run
+
+    def train(self, body: str = "", *, seeds: int = 1, **limits: Any) -> tuple[Run, Event]:
+        """Train a job to its end; return its run and how the ledger says it ended."""
+        run = self.prepare(body, seeds=seeds, **limits)
+        launch.start(run, range(seeds))
+        wait_until(lambda: self.events("ended"), seconds=120)
+        return Run(run.path), self.events("ended")[0]
+
+
+@pytest.fixture
+def door(project: Project) -> Door:
+    return Door(project)
+
+
+def lives(path: Path) -> bool:
+    pid = int(path.read_text())
+    return process.identify(pid).started != ""
+
+
+def test_a_job_that_does_its_work_is_completed_and_says_what_it_loaded(door: Door) -> None:
+    run, ended = door.train("import pathlib; tell('x')")
+    assert (ended["outcome"], ended["seeds"], ended["spent"]["seeds"]) == ("completed", {"0": "completed"}, 1)
+    assert len(door.events("started")) == 1
+    attempt = run.seeds[0].attempts[0]
+    assert attempt["enforced"]["mechanism"] == "landlock"
+    assert attempt["git"]["commit"] == "0" * 40
+    assert list((run.seeds[0].folder / "loaded").iterdir())
+    assert not (run.path / ".scratch").exists()
+
+
+def test_sleeping_for_ever_is_a_timeout_and_a_child_in_another_session_dies_with_it(door: Door) -> None:
+    body = (
+        "import time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        tell('survivor'); time.sleep(600)\n"
+        "    os._exit(0)\n"
+        "time.sleep(600)"
+    )
+    run, ended = door.train(body, seed_seconds=4.0)
+    assert ended["outcome"] == "timeout"
+    assert "longer than the contract's" in ended["says"]
+    assert not lives(run.seeds[0].folder / "output" / "survivor")
+
+
+def test_a_job_that_ends_leaves_no_process_behind(door: Door) -> None:
+    body = (
+        "import time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid(); tell('survivor'); time.sleep(600)\n"
+        "while not (out / 'survivor').exists(): time.sleep(0.01)"
+    )
+    run, ended = door.train(body)
+    assert ended["outcome"] == "completed"
+    assert not lives(run.seeds[0].folder / "output" / "survivor")
+
+
+def test_filling_the_disk_kills_the_job_and_says_so(door: Door) -> None:
+    body = (
+        "import time\n"
+        "for n in range(100):\n"
+        "    (out / f'f{n}').write_bytes(os.urandom(2**20)); time.sleep(0.05)\n"
+        "time.sleep(600)"
+    )
+    run, ended = door.train(body, disk_bytes=20 * 2**20)
+    assert ended["outcome"] == "killed"
+    assert "takes more than" in ended["says"]
+    run_size = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
+    assert run_size < 200 * 2**20
+
+
+def test_one_file_cannot_outgrow_its_limit(door: Door) -> None:
+    _, ended = door.train("(out / 'big').write_bytes(bytes(2**24))", file_bytes=2**20)
+    assert ended["outcome"] == "failed"
+    assert "File too large" in ended["says"] or "SIGXFSZ" in ended["says"]
+
+
+def test_more_memory_than_allowed_is_out_of_memory(door: Door) -> None:
+    _, ended = door.train("x = bytearray(8 * 2**30)", memory_bytes=2**30)
+    assert ended["outcome"] == "oom"
+    assert "MemoryError" in ended["says"]
+
+
+def test_a_job_sees_nothing_of_the_study_and_cannot_change_its_run_or_its_code(door: Door) -> None:
+    body = (
+        "found = {}\n"
+        "root = pathlib.Path.cwd().parents[6]\n"
+        "ledger = pathlib.Path.cwd().parents[1] / 'ledger.jsonl'\n"
+        "attempts = {'read the ledger': lambda: ledger.read_text(), 'write the ledger': lambda: ledger.open('a'),\n"
+        "  'write metadata': lambda: (out.parents[1] / 'metadata.json').write_text('{}'),\n"
+        "  'write the config': lambda: (out.parents[1] / 'config_snapshot.yaml').open('a'),\n"
+        "  'write another seed': lambda: (out.parents[1] / 'seed_1' / 'x').write_text(''),\n"
+        "  'write its code': lambda: pathlib.Path('train.py').open('a'),\n"
+        "  'make a module': lambda: open('numpy.py', 'w')}\n"
+        "for name, attempt in attempts.items():\n"
+        "    try: attempt(); found[name] = True\n"
+        "    except OSError: found[name] = False\n"
+        "(out / 'found.json').write_text(json.dumps(found))"
+    )
+    run, ended = door.train(body, seeds=2)
+    assert ended["outcome"] == "completed", ended["says"]
+    found = json.loads((run.seed(0).folder / "output" / "found.json").read_text())
+    assert len(found) == 7
+    assert not any(found.values()), found
+
+
+def test_secrets_in_our_environment_do_not_reach_a_job(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSH_AUTH_SOCK", "AWS_SECRET_ACCESS_KEY", "PYTHONSTARTUP", "WANDB_API_KEY"):
+        monkeypatch.setenv(name, "hunter2")
+    run, ended = door.train("(out / 'env.json').write_text(json.dumps(dict(os.environ)))")
+    assert ended["outcome"] == "completed"
+    told = (run.seeds[0].folder / "output" / "env.json").read_text()
+    assert "hunter2" not in told
+    assert json.loads(told)["SDL_NO_SIGNAL_HANDLERS"] == "1"
+    assert json.loads(told)["HOME"].startswith(str(run.path))
+
+
+@pytest.mark.parametrize("change", ["config", "limits", "seed", "no intent"])
+def test_a_worker_refuses_what_the_intent_does_not_name(door: Door, change: str) -> None:
+    run = door.prepare()
+    if change == "config":
+        snapshot = run.path / "config_snapshot.yaml"
+        snapshot.write_text(snapshot.read_text().replace("total_timesteps: 10", "total_timesteps: 99"))
+    if change == "limits":
+        metadata = json.loads((run.path / "metadata.json").read_text())
+        metadata["lineage"]["limits"]["seed_seconds"] = 1e9
+        files.write_json(run.path / "metadata.json", metadata)
+    if change == "seed":
+        (run.path / "seed_7").mkdir()
+    if change == "no intent":
+        (door.folder / "ledger.jsonl").unlink()
+    launch.start(Run(run.path), [7 if change == "seed" else 0])
+    launch.wait(run, timeout_seconds=60)
+    seed = Run(run.path).seed(7 if change == "seed" else 0)
+    assert seed.status.state == "failed"
+    assert "no open job" in (run.path / "logs" / f"seed_{seed.number}.log").read_text()
+    assert not (seed.folder / "output").exists()
+
+
+def test_compiled_code_in_the_worktree_is_gone_before_anything_is_imported(door: Door) -> None:
+    run = door.prepare()
+    cache = door.tree / "__pycache__" / "helper.cpython-311.pyc"
+    cache.parent.mkdir()
+    cache.write_bytes(b"forged")
+    launch.start(run, [0])
+    wait_until(lambda: door.events("ended"))
+    assert not cache.exists()
+
+
+def test_a_stopped_job_is_cancelled(door: Door) -> None:
+    run = door.prepare("import time\ntell('began'); time.sleep(600)")
+    launch.start(run, [0])
+    wait_until(lambda: (run.seeds[0].folder / "output" / "began").exists())
+    launch.stop(Run(run.path))
+    wait_until(lambda: door.events("ended"))
+    assert door.events("ended")[0]["outcome"] == "cancelled"
+
+
+def test_an_engine_of_ones_own_carries_a_job_and_its_end_is_in_the_ledger(door: Door) -> None:
+    run = door.prepare(executor="custom")
+    script = door.project.write("scheduler.sh", 'nohup "$@" >/dev/null 2>&1 &\necho job $!\n')
+    launcher = Launcher(executor="custom", submit=("sh", str(script), "{command}"), poll=("kill", "-0", "{id}"))
+    carried.carry(run, [0], launcher)
+    carried.carry(run, [0], launcher)
+    wait_until(lambda: door.events("ended"))
+    assert door.events("ended")[0]["outcome"] == "completed"
+    assert len(door.events("started")) == 1
+    assert (door.project.root / ".rlx" / "jobs" / "t.s.j001" / "exit.json").exists()
+
+
+def test_a_run_without_its_study_is_named(door: Door) -> None:
+    run = door.prepare()
+    assert Governed.of(run) is not None
+    metadata = json.loads((run.path / "metadata.json").read_text())
+    del metadata["lineage"]["limits"]
+    files.write_json(run.path / "metadata.json", metadata)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "rlx.launch.supervisor", str(run.path), "0"], capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "names a study, but not 'limits'" in (run.path / "logs" / "supervisor.log").read_text()
