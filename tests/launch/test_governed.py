@@ -17,9 +17,10 @@ from rlx.launch import carried, launch
 from rlx.launch.governed import Governed, identity_of
 from rlx.runs import process
 from rlx.runs.run import Run
+from rlx.study import task as tasks
 from rlx.study.ledger import Event
 from rlx.study.state import lawful
-from rlx.study.task import Launcher
+from rlx.study.task import Adapter, Launcher, Task
 from tests.conftest import Project, wait_until
 
 pytestmark = pytest.mark.slow
@@ -244,7 +245,22 @@ def test_an_engine_of_ones_own_carries_a_job_and_its_end_is_in_the_ledger(door: 
     wait_until(lambda: door.events("ended"))
     assert door.events("ended")[0]["outcome"] == "completed"
     assert len(door.events("started")) == 1
-    assert (door.project.root / ".rlx" / "jobs" / "t.s.j001" / "exit.json").exists()
+    wait_until((door.project.root / ".rlx" / "jobs" / "t.s.j001" / "exit.json").exists)
+
+
+def test_a_job_that_an_engine_has_queued_is_waited_for_and_can_be_cancelled(door: Door) -> None:
+    run = door.prepare(executor="custom")
+    launcher = Launcher(executor="custom", submit=("echo", "7"), poll=("echo", "PENDING"), cancel=("true",))
+    task = Task(name="t", adapter=Adapter(kind="command", train=("x", "{seed}"), launcher=launcher))
+    (door.project.root / ".rlx" / "tasks" / "t" / "task.yaml").write_text(tasks.dump(task))
+    assert carried.carried(run) is None
+    carried.carry(run, [0], launcher)
+    engine = carried.carried(run)
+    assert engine is not None
+    assert engine.standing().state == "queued"
+    assert launch.wait(run, timeout_seconds=0.1).status == "prepared"
+    launch.stop(run)
+    assert (door.project.root / ".rlx" / "jobs" / "t.s.j001" / "cancelled").exists()
 
 
 def test_a_run_without_its_study_is_named(door: Door) -> None:
