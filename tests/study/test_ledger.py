@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import json
 import math
 import multiprocessing
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +67,19 @@ def test_the_same_key_is_appended_once(ledger: Ledger) -> None:
     assert ledger.append("ended", key="j1", outcome="lost") == first
     assert ledger.append("started", key="j1").id != first.id
     assert len(ledger.events()) == 2
+
+
+def test_an_event_that_is_there_already_is_made_sure_of_before_it_is_acknowledged(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.append("ended", key="j1")
+
+    def broken(descriptor: int) -> None:
+        raise OSError(errno.EIO, "broken disk")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="broken disk"):
+        ledger.append("ended", key="j1")
 
 
 def test_what_is_held_can_be_judged_and_appended_to(ledger: Ledger) -> None:
