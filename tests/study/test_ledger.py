@@ -92,6 +92,23 @@ def test_what_is_held_can_be_judged_and_appended_to(ledger: Ledger) -> None:
     assert [event.kind for event in ledger.events()] == ["refused", "stopped", "stopped"]
 
 
+def test_half_a_row_that_could_not_be_taken_back_is_not_glued_to_the_next(ledger: Ledger) -> None:
+    with ledger.held() as held:
+        held.append("refused", number=1)
+        with ledger.path.open("ab") as stream:
+            stream.write(b'{"prev":"')  # a full disk, and then the truncation failed too
+        held.append("refused", number=2)
+
+    assert numbers(ledger) == [1, 2]
+
+
+def test_a_row_that_is_missing_is_told_from_one_that_was_edited(ledger: Ledger) -> None:
+    fill(ledger, 3)
+    rewritten(lambda rows: [rows[0], rows[2]])(ledger.path)
+
+    assert audit(ledger.path).says == "the row does not follow the one before it"
+
+
 def test_a_field_cannot_take_the_place_of_the_events_own(ledger: Ledger) -> None:
     with pytest.raises(TypeError, match="time"):
         ledger.append("refused", time=0)
