@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,10 +122,11 @@ def _change_modes_once(policy: Any) -> None:
 
 
 def _align_inputs(policy: torch.nn.Module) -> None:
-    """Make results independent of where NumPy put an observation.
+    """Make results independent of where and in which order NumPy put an observation.
 
-    SB3 shares an observation's memory with torch. NumPy aligns it to 16 bytes, and the matrix product rounds
-    differently for different alignments, so a resumed run would drift from the original by a last bit.
+    SB3 shares an observation's memory with torch. NumPy aligns it to 16 bytes and turns a picture by its strides
+    alone; a product rounds differently for another alignment, a convolution for another order, so a resumed run
+    would drift from the original by a last bit.
     """
     for module in policy.modules():
         if isinstance(module, BaseFeaturesExtractor):
@@ -138,8 +140,15 @@ def _aligned(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def _aligned_part(part: Any) -> Any:
     if isinstance(part, dict):
         return {key: _aligned_part(item) for key, item in part.items()}
-    is_aligned = not isinstance(part, torch.Tensor) or part.data_ptr() % ALIGNMENT == 0
-    return part if is_aligned else part.clone()
+    if not isinstance(part, torch.Tensor) or (part.data_ptr() % ALIGNMENT == 0 and _is_in_order(part)):
+        return part
+    return part.clone(memory_format=torch.contiguous_format)
+
+
+def _is_in_order(part: torch.Tensor) -> bool:
+    """Say whether the strides are a plain array's; `is_contiguous` passes any for a dimension of size one."""
+    sizes = (*part.shape[1:], 1)
+    return part.stride() == tuple(math.prod(sizes[place:]) for place in range(part.ndim))
 
 
 def algorithm_class(experiment: Experiment, *, root: Path) -> type[BaseAlgorithm]:
