@@ -92,10 +92,26 @@ def test_without_a_moved_head_an_empty_budget_ends_in_the_report() -> None:
 
 
 def test_a_stop_rule_ends_the_search_and_leaves_the_claim() -> None:
-    stopped = replace(APPROVED, stopped="stop rule: rejected_in_a_row >= 3")
+    stopped = replace(APPROVED, stop_rule="spent > 0.9", standings=(Standing("c002", "validated", "9f2c"),))
     assert agenda(stopped).next.action == "report"
+    assert agenda(stopped).next.why == "stop rule: spent > 0.9"
+    assert command(replace(stopped, standings=(Standing("c002", "completed"),))) == "rlx decide c002"
     moved = replace(stopped, head="c001", head_fresh=6, head_measured=6, plans={"c001": "9f2c"})
     assert command(moved) == "rlx launch baseline --phase confirmation"
+
+
+def test_a_rule_that_counts_in_a_row_ends_where_a_person_says_so() -> None:
+    plan = agenda(replace(APPROVED, stop_rule="rejected_in_a_row >= 3"))
+    assert plan.next.action == "report"
+    assert "rlx study approve trot --go-on" in [step.command for step in plan.also]
+
+
+@pytest.mark.parametrize("approval", ["", "the approval has run out"])
+def test_a_study_that_was_halted_waits_for_a_person_whatever_its_approval(approval: str) -> None:
+    halted = replace(APPROVED, halted="three starts without a row", approval=approval, head="c001", head_fresh=6)
+    step = agenda(halted).next
+    assert (step.action, step.command) == ("approve", "rlx study approve trot --go-on")
+    assert "three starts without a row" in step.why
 
 
 def test_a_ledger_that_is_not_sound_is_audited_and_nothing_else() -> None:

@@ -118,6 +118,7 @@ def test_a_launch_that_breaks_no_rule_may_start() -> None:
         (tell("moved", candidate="c001", before="draft", after="confirmed"), ["LEDGER"]),
         (tell("stopped", rule="spent > 0.9"), ["STOPPED"]),
         (tell("escalated", why="three restarts without an event"), ["ESCALATED"]),
+        (automation(stop=["candidates >= 0"]), ["STOPPED"]),
         (find(contract_problems=("tuning scope: nothing is in scope",)), ["BLOCKED"]),
         (find(contract_problems=("tuning scope: a", "tuning scope: b")), ["BLOCKED", "BLOCKED"]),
         (find(contract_sha256="d" * 64), ["APPROVAL_VOID"]),
@@ -183,6 +184,22 @@ def test_a_point_that_is_not_confirmed_or_missing_blocks_and_is_named(point: str
         one.find(contract_problems=())
         one.contract = contract(**{point: None})
         assert set(one.codes) == {"BLOCKED"}
+
+
+@pytest.mark.parametrize(
+    ("phase", "state", "codes"),
+    [
+        ("trial", "validated", ["STOPPED"]),
+        ("promotion", "advanced", ["STOPPED"]),
+        ("confirmation", "advanced", []),
+        ("smoke", "validated", []),
+    ],
+)
+def test_a_stop_rule_ends_the_search_at_the_door_and_leaves_the_claim(phase: str, state: str, codes: list[str]) -> None:
+    one = launch(phase=phase, state=state)
+    automation(stop=["candidates >= 9", "spent > 0.05"])(one)
+    assert one.codes == codes
+    assert all("spent > 0.05" in reason.says for reason in one.reasons)
 
 
 def test_an_empty_contract_names_all_eight_points() -> None:

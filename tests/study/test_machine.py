@@ -186,16 +186,20 @@ class Study(RuleBasedStateMachine):
                     self.run_trial(name, is_good=bool(has_pool % 3))
 
     @rule(
-        level=st.sampled_from(["signed", "signed", "signed", "asserted", "other user"]), good_for=st.integers(1, 5000)
+        level=st.sampled_from(["signed", "signed", "signed", "asserted", "other user"]),
+        good_for=st.integers(1, 5000),
+        goes_on=st.booleans(),
     )
-    def approve(self, level: str, good_for: int) -> None:
+    def approve(self, level: str, good_for: int, goes_on: bool = True) -> None:
         model = self.model
         if model.file != model.recorded:
             self.ledger.append("amended", contract=model.file)
             model.recorded = model.file
         self.ledger.append("approved", contract=model.file, level=level, by="ada", human=False,
-                           expires=self.now + good_for, nonce=f"n{self.path.stat().st_size}")  # fmt: skip
-        model.approved, model.level, model.expires, model.stopped = model.file, level, self.now + good_for, False
+                           expires=self.now + good_for, nonce=f"n{self.path.stat().st_size}",
+                           goes_on=goes_on)  # fmt: skip
+        model.approved, model.level, model.expires = model.file, level, self.now + good_for
+        model.stopped = model.stopped and not goes_on
 
     @rule(then=st.sampled_from(["", "recorded", "approved", "approved"]), version=st.integers(0, 2))
     def edit_contract(self, then: str, version: int) -> None:

@@ -112,7 +112,7 @@ def test_an_approval_cannot_be_used_twice() -> None:
     assert refused(story, "approved", **fields) == "the approval was used before"
 
 
-def test_a_stopped_study_launches_nothing_until_it_is_approved_again() -> None:
+def test_a_stopped_study_launches_nothing_until_somebody_says_that_it_goes_on() -> None:
     story = Story()
     story.tell("stopped", rule="rejected_in_a_row >= 5")
     story.tell("escalated", why="no progress")
@@ -120,7 +120,29 @@ def test_a_stopped_study_launches_nothing_until_it_is_approved_again() -> None:
     story.intend("x", "baseline", "baseline", (5,))
     assert says(story) == ["the study is stopped"]
     story.approve()
+    assert (story.state.stop, story.state.escalation) == ("rejected_in_a_row >= 5", "no progress")
+    story.approve(goes_on=True)
     assert (story.state.stop, story.state.escalation) == (None, None)
+
+
+def test_what_was_counted_in_a_row_begins_anew_where_a_person_lets_a_study_go_on() -> None:
+    story = Story()
+    story.bring("c001", "rejected")
+    story.bring("c002", "debug")
+    assert (story.state.rejected_in_a_row, story.state.debug_in_a_row) == (1, 1)
+    story.approve()
+    assert (story.state.rejected_in_a_row, story.state.debug_in_a_row) == (1, 1)
+    story.approve(goes_on=True)
+    assert (story.state.rejected_in_a_row, story.state.debug_in_a_row) == (0, 0)
+
+
+def test_a_refusal_is_open_until_something_is_done() -> None:
+    story = Story()
+    refusal = story.tell("refused", action="propose", candidate="c001", reasons=[{"code": "CANDIDATE", "says": "x"}])
+    story.tell("anchored", commit="x", head=refusal.hash)
+    assert story.state.open_refusal is refusal
+    story.propose("c001")
+    assert (story.state.open_refusal, story.state.last_refusal, story.state.refusals) == (None, refusal, 1)
 
 
 @pytest.mark.parametrize(("word", "field"), [("stop", "stop"), ("escalate", "escalation")])

@@ -407,7 +407,7 @@ def _facts(study: Study, contract: Contract, task: Task, examined: Examined) -> 
         content=examined.content,
         candidate_problems=examined.problems,
         breaches=examined.breaches,
-        approval_problems=approval_problems(study, state, contract),
+        approval_problems=approval_problems(study, state),
         sandbox_problems=_sandbox_problems(contract),
         free_cores=available_cores() - busy,
         free_gpus=float(len(visible_gpus())),
@@ -415,17 +415,15 @@ def _facts(study: Study, contract: Contract, task: Task, examined: Examined) -> 
     )
 
 
-def approval_problems(study: Study, state: State, contract: Contract) -> tuple[str, ...]:
-    """Return why the approval that the ledger has does not stand, verified anew."""
-    if state.approval is None:
-        return ()
-    minimum = contract.automation.approval if contract.automation else "asserted"
-    return tuple(
-        approval.problems(
-            state.approval.event, contracts.sha256(study.contract_path), now=time.time(), minimum=minimum,
-            root=study.root,
-        )
-    )  # fmt: skip
+def approval_problems(study: Study, state: State) -> tuple[str, ...]:
+    """Return what the approval that the ledger has cannot show, verified anew; the gates say if it is void or over."""
+    return tuple(approval.unproven(state.approval.event, root=study.root)) if state.approval else ()
+
+
+def unapproved(study: Study, state: State, contract: Contract) -> tuple[Reason, ...]:
+    """Return every reason why no approval of the contract stands now; empty: it is approved."""
+    facts = Facts(time.time(), contracts.sha256(study.contract_path), approval_problems=approval_problems(study, state))
+    return gates.unapproved(state, contract, facts)
 
 
 def _sandbox_problems(contract: Contract) -> tuple[str, ...]:

@@ -62,7 +62,10 @@ class Position:
     seeds_left: int = 0
     claim_seeds: int = 20
     candidates_left: int = 0
-    stopped: str = ""
+    halted: str = ""
+    """Why nothing at all goes on before a person says so."""
+    stop_rule: str = ""
+    """The rule that ended the search; what was found may still be claimed."""
     violations: tuple[str, ...] = ()
     parallel: int = 1
 
@@ -126,17 +129,25 @@ def _steps(at: Position) -> Iterator[Step]:
         yield from _before_approval(at)
         return
     yield from (_wait(one) for one in at.waiting)
-    if at.stopped:
-        yield from _claim(at)
-        return
-    if len(at.waiting) < at.parallel:
+    if at.halted:
+        yield _go_on(at, f"the study has stopped: {at.halted}")
+    elif at.stop_rule:
+        yield from _search_is_over(at)
+    elif len(at.waiting) < at.parallel:
         yield from _work(at)
 
 
 def _before_approval(at: Position) -> Iterator[Step]:
     if not at.is_rehearsed:
         yield Step("rehearse", f"rlx study rehearse {at.study}", "the whole path was not walked under this contract")
+    if at.halted:
+        yield _go_on(at, f"{at.approval}; and the study has stopped: {at.halted}")
+        return
     yield Step("approve", f"rlx study approve {at.study}", f"{at.approval}; a person does this, an agent cannot")
+
+
+def _go_on(at: Position, why: str) -> Step:
+    return Step("approve", f"rlx study approve {at.study} --go-on", f"{why}; a person looks, and lets it go on or not")
 
 
 def _wait(one: Waiting) -> Step:
@@ -208,6 +219,15 @@ def _claim(at: Position) -> Iterator[Step]:
         yield Step("decide", f"rlx decide {at.head}", "both sides of the claim are trained", at.head)
 
 
+def _search_is_over(at: Position) -> Iterator[Step]:
+    """Yield what a stop rule leaves: to decide what is trained, the claim, and a person's word where that ends it."""
+    yield from (step for step in _unfinished(at) if step.action == "decide")
+    yield from _claim(at)
+    yield _report(at)
+    if "_in_a_row" in at.stop_rule:
+        yield _go_on(at, f"stop rule: {at.stop_rule}")
+
+
 def _report(at: Position) -> Step:
-    why = at.stopped or "what was tried, what it cost, what is shown"
+    why = f"stop rule: {at.stop_rule}" if at.stop_rule else "what was tried, what it cost, what is shown"
     return Step("report", f"rlx study report {at.study}", why)

@@ -91,5 +91,5 @@ class Drive:
         if self.idle >= RESTARTS:
             why = f"the agent was started {RESTARTS} times without a row in the ledger"
             self.study.ledger.append("escalated", why=why)
-            raise Refused(why, hint="rlx study log; then approve again: rlx study approve")
+            raise Refused(why, hint="rlx study log; then, to go on: rlx study approve --go-on")
         time.sleep(self.backoff_seconds * 2 ** (self.idle - 1))

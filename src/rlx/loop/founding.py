@@ -14,7 +14,7 @@ from rlx.config import yaml_lines
 from rlx.config.load import group_hash, read
 from rlx.config.yaml_lines import Document
 from rlx.errors import NotFound, Refused, UsageError
-from rlx.launch import worktree
+from rlx.launch import door, worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
 from rlx.loop.evaluator import Evaluator
@@ -337,13 +337,22 @@ def _baseline_sd(study: Study) -> float | None:
     return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def approve(study: Study, *, by: str, key: Path | None = None, document: Path | None = None) -> dict[str, Any]:
-    """Approve the contract as it is, byte for byte, at the level that is asked for; refused below its minimum."""
+def approve(
+    study: Study, *, by: str, key: Path | None = None, document: Path | None = None, goes_on: bool = False
+) -> dict[str, Any]:
+    """Approve the contract as it is, byte for byte, at the level that is asked for; refused below its minimum.
+
+    A study that has stopped goes on only where that is said, and no approval takes the place of a stronger one.
+    """
     noticed(study)
     contract, task = study.contract(), study.task()
     found = contracts.problems(contract, task, root=study.root)
     if found:
         raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
+    halted = _halted(study)
+    if halted and not goes_on:
+        _refuse_approval(study, [halted], code="STOPPED")
+        raise Refused(halted, hint=f"if it shall go on: rlx study approve {study.name} --go-on")
     sha256, evaluator = contracts.sha256(study.contract_path), Evaluator(study)
     statement = Statement.of(contract, sha256, now=time.time(), evaluator=evaluator.fresh().sha256)
     try:
@@ -356,7 +365,8 @@ def approve(study: Study, *, by: str, key: Path | None = None, document: Path | 
     if problems:
         _refuse_approval(study, problems)
         raise Refused("; ".join(problems), hint=f"this contract asks for `{contract.automation.approval}`")
-    study.ledger.append("approved", key=fields["nonce"], **fields)
+    _keep_stronger(study, contract, fields)
+    study.ledger.append("approved", key=fields["nonce"], **fields, **({"goes_on": True} if goes_on else {}))
     _tell_hooks(study)
     human = bool(fields["human"])
     return {
@@ -365,12 +375,32 @@ def approve(study: Study, *, by: str, key: Path | None = None, document: Path | 
         "by": fields["by"],
         "human": human,
         "expires": fields["expires"],
+        "goes_on_after": halted,
         "forgeable": list(approval.forgeable(fields["level"], human=human)),
     }
 
 
-def _refuse_approval(study: Study, problems: Sequence[str]) -> None:
-    study.ledger.append("refused", action="approve", reasons=[{"code": "APPROVAL", "says": one} for one in problems])
+def _halted(study: Study) -> str:
+    """Say why a study does nothing more; empty where it does."""
+    state = study.state()
+    told = {"the study has stopped": state.stop, "the study waits for a person": state.escalation}
+    return "; ".join(f"{what}: {why}" for what, why in told.items() if why)
+
+
+def _keep_stronger(study: Study, contract: Contract, fields: approval.Fields) -> None:
+    """Refuse an approval that would take the place of one that shows more and still stands."""
+    state = study.state()
+    if state.approval is None or door.unapproved(study, state, contract):
+        return
+    known = state.approval
+    if approval.strength(fields) < approval.strength(known.event):
+        says = f"a stronger approval stands, {known.level} by {known.by}; {fields.get('level')} would take its place"
+        _refuse_approval(study, [says])
+        raise Refused(says, hint="nothing is to be approved: rlx next; or sign again: rlx study approve --key FILE")
+
+
+def _refuse_approval(study: Study, problems: Sequence[str], *, code: str = "APPROVAL") -> None:
+    study.ledger.append("refused", action="approve", reasons=[{"code": code, "says": one} for one in problems])
 
 
 def _approval_fields(

@@ -18,6 +18,11 @@ from rlx.study.study import Study
 ROUNDS = 3
 """How often seeds that failed are replaced before it is left to a person."""
 
+NO_SPREAD = (
+    "the pool has no spread: every seed scores the same. Either the metric is at its limit, so that nothing can show a "
+    "gain, or the evaluation does not depend on what was trained; any other score will look like an effect"
+)
+
 
 def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
     """Train what the pool lacks, measure it, and return how noisy the baseline is."""
@@ -44,6 +49,7 @@ def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
         "seeds": {str(one.seed): one.score for one in found},
         "level": found[0].level,
         **described.document(),
+        "warnings": [f"{NO_SPREAD}; see rlx info {found[0].run}"] if len(found) > 1 and not described.sd else [],
         "command": proceed.next_step(study).command,
     }
 

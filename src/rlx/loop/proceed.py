@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from rlx.compare.race import RULE
-from rlx.config.expression import Expression
 from rlx.launch import door
 from rlx.loop import scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
+from rlx.study import stops
 from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
@@ -60,7 +59,8 @@ def position(study: Study) -> Position:
         seeds_left=left.seeds,
         claim_seeds=2 * wanted,
         candidates_left=candidates_left(state, contract),
-        stopped=state.stop or state.escalation or stop_rule(state, contract),
+        halted=state.stop or state.escalation or "",
+        stop_rule=stops.holding(state, contract),
         violations=tuple(str(one) for one in state.violations),
         parallel=contract.hardware.parallel if contract.hardware else 1,
     )
@@ -80,14 +80,7 @@ def is_rehearsed(study: Study, state: State) -> bool:
 
 
 def _approval_missing(study: Study, state: State, contract: Contract) -> str:
-    now = contracts.sha256(study.contract_path)
-    if state.approval is None:
-        return "nobody has approved the contract"
-    if state.approval.contract != now:
-        return "the contract is other than the one that was approved"
-    if state.approval.expires < time.time():
-        return "the approval has expired"
-    return "; ".join(door.approval_problems(study, state, contract))
+    return "; ".join(one.says for one in door.unapproved(study, state, contract))
 
 
 def approval_words(state: State) -> str:
@@ -131,23 +124,6 @@ def candidates_left(state: State, contract: Contract) -> int:
     return max(0, (contract.budget.candidates if contract.budget else 0) - len(state.launched))
 
 
-def stop_rule(state: State, contract: Contract) -> str:
-    """Return the first stop rule of the contract that holds; empty where none does."""
-    if contract.automation is None or contract.budget is None:
-        return ""
-    used = state.spent + state.reserved
-    gains = [float(one.get("effect") or 0.0) for one in state.decisions if one["decision"] == "confirmed"]
-    figures = {
-        "candidates": float(len(state.launched)),
-        "rejected_in_a_row": float(state.rejected_in_a_row),
-        "debug_in_a_row": float(state.debug_in_a_row),
-        "gain": max(gains, default=0.0),
-        "spent": max(used.seeds / contract.budget.seeds, used.seconds / (contract.budget.hours * 3600)),
-        "hours": used.seconds / 3600,
-    }
-    return next((f"stop rule: {text}" for text in contract.automation.stop if Expression(text).holds(figures)), "")
-
-
 def brief(study: Study) -> dict[str, Any]:
     """Return all that somebody who starts cold needs: what to do, what else, what was tried, what is left."""
     plan = planned(study)
@@ -186,9 +162,9 @@ def findings(state: State) -> list[str]:
     found = [f"ledger: {one}" for one in state.violations]
     found += [state.stop] if state.stop else []
     found += [f"a person must look: {state.escalation}"] if state.escalation else []
-    if state.last_refusal is not None:
-        codes = ", ".join(sorted({str(one.get("code")) for one in state.last_refusal["reasons"]}))
-        found.append(f"last refusal: {state.last_refusal.get('candidate') or 'study'}: {codes}")
+    if state.open_refusal is not None:
+        codes = ", ".join(sorted({str(one.get("code")) for one in state.open_refusal["reasons"]}))
+        found.append(f"last refusal: {state.open_refusal.get('candidate') or 'study'}: {codes}")
     failed = [job for job in state.jobs.values() if job.outcome not in (None, "completed")]
     found += [f"{job.run}: {job.candidate} ({job.phase}) {job.outcome}" for job in failed[-2:]]
     return found

@@ -179,6 +179,12 @@ def by_other_user(document: Path) -> dict[str, Any]:
     return {**statement.fields(), "level": "other user", "by": owner, "human": True, "document": str(path)}
 
 
+def strength(event: Fields) -> tuple[int, bool]:
+    """Return how much an approval shows, to be compared: its level, then whether it is a human's."""
+    level = event.get("level")
+    return (APPROVAL_LEVELS.index(level) if level in APPROVAL_LEVELS else -1), bool(event.get("human"))
+
+
 def problems(
     event: Fields,
     contract_sha256: str,
@@ -203,12 +209,17 @@ def problems(
         found.append(f"the approval expired at {datetime.fromtimestamp(statement.expires, tz=UTC):%Y-%m-%d %H:%M} UTC")
     if APPROVAL_LEVELS.index(level) < APPROVAL_LEVELS.index(minimum):
         found.append(f"the approval is {level}; the contract asks for {minimum}")
-    return (*found, *_unproven(event, statement, root, signers))
+    return (*found, *unproven(event, root=root, signers=signers))
 
 
-def _unproven(event: Fields, statement: Statement, root: Path, signers: Path | None) -> Iterator[str]:
-    """Yield what an approval says of itself and cannot show."""
+def unproven(event: Fields, *, root: Path, signers: Path | None = None) -> Iterator[str]:
+    """Yield what an approval says of itself and cannot show: its signature, its document, that it is a human's."""
     level = event.get("level")
+    try:
+        statement = Statement.read(event)
+    except ValueError as error:
+        yield f"the approval {error}"
+        return
     if level == "signed":
         yield from _signature_problems(event, statement, root, signers or signers_file())
     elif level == "other user":

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from rlx.study import stops
 from rlx.study.budget import Amount
 from rlx.study.lifecycle import BASELINE, LAUNCHES, NULL_LAUNCHES, CandidateState, Phase, seeds_for
 from rlx.study.state import State
@@ -25,6 +26,8 @@ REHEARSALS_SECONDS = 3600.0
 """What one rehearsal, and all of them before an approval, may reserve and use."""
 POOL = 3
 """The scores that the head must have before a candidate is raced against it (fewer where the contract's claim has)."""
+SEARCHES: frozenset[Phase] = frozenset({"trial", "promotion"})
+"""The phases that a stop rule ends; the claim of what was found may still be made."""
 CODES = {
     "LEDGER": "the ledger has rows that are no legal moves",
     "STOPPED": "the study has stopped",
@@ -158,11 +161,15 @@ def _ledger(case: _Case) -> Reasons:
 
 
 def _stopped(case: _Case) -> Reasons:
-    hint = "to go on, amend the contract and approve it again: rlx study approve"
+    hint = "a person lets it go on: rlx study approve --go-on"
     if case.state.stop is not None:
         yield Reason("STOPPED", f"the study has stopped: {case.state.stop}", hint)
     if case.state.escalation is not None:
         yield Reason("ESCALATED", f"the study waits for a person: {case.state.escalation}", hint)
+    rule = stops.holding(case.state, case.contract) if case.request.phase in SEARCHES else ""
+    if rule:
+        says = f"the search is over, its stop rule holds: {rule}"
+        yield Reason("STOPPED", says, hint if "_in_a_row" in rule else "claim what there is: rlx next")
 
 
 def _blocked(case: _Case) -> Reasons:
@@ -176,7 +183,7 @@ def _blocked(case: _Case) -> Reasons:
 
 
 def _approval(case: _Case) -> Reasons:
-    reasons = tuple(_unapproved(case))
+    reasons = unapproved(case.state, case.contract, case.facts)
     if not (reasons and case.is_rehearsal):
         yield from reasons
         return
@@ -195,19 +202,24 @@ def _approval(case: _Case) -> Reasons:
         )
 
 
-def _unapproved(case: _Case) -> Reasons:
-    approval, automation, hint = case.state.approval, case.contract.automation, "rlx study approve"
+def unapproved(state: State, contract: Contract, facts: Facts) -> tuple[Reason, ...]:
+    """Return every reason why no approval of this contract stands now; empty: it is approved."""
+    return tuple(_unapproved(state, contract, facts))
+
+
+def _unapproved(state: State, contract: Contract, facts: Facts) -> Reasons:
+    approval, automation, hint = state.approval, contract.automation, "rlx study approve"
     if approval is None:
         yield Reason("NOT_APPROVED", "nobody approved the contract", hint)
         return
-    if not approval.contract == case.facts.contract_sha256 == case.state.contract:
+    if not approval.contract == facts.contract_sha256 == state.contract:
         yield Reason("APPROVAL_VOID", f"the contract changed after {approval.by} approved it", hint)
-    if not case.facts.now < approval.expires:
+    if not facts.now < approval.expires:
         yield Reason("APPROVAL_EXPIRED", f"the approval was good until {_moment(approval.expires)}", hint)
     wanted = automation.approval if automation else APPROVAL_LEVELS[0]
     if APPROVAL_LEVELS.index(approval.level) < APPROVAL_LEVELS.index(wanted):
         yield Reason("APPROVAL_LEVEL", f"the approval is {approval.level}, the contract asks for {wanted}", hint)
-    for says in case.facts.approval_problems:
+    for says in facts.approval_problems:
         yield Reason("APPROVAL", says, hint)
 
 

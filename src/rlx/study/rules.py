@@ -37,6 +37,8 @@ from rlx.study.lifecycle import (
 from rlx.study.standing import Approval, Draw, Job, Outcome, Queued, Score, Standing, Violation, Weights
 from rlx.study.terms import APPROVAL_LEVELS, Level
 
+_DEEDS = frozenset({"amended", "approved", "proposed", "moved", "intent", "decided"})
+"""What is done after a refusal answers it: it is history then, and no longer open."""
 STUDY_DECISIONS = ("continue", "stop", "rollback", "narrow", "escalate")
 _CANDIDATE = re.compile(r"c\d{3,}")
 
@@ -66,6 +68,7 @@ class Rules:
         self.spent = Amount()
         self.rejected_in_a_row = self.debug_in_a_row = self.refusals = 0
         self.last_refusal: Event | None = None
+        self.open_refusal: Event | None = None
         self.stop: str | None = None
         self.escalation: str | None = None
         self.anchor: Event | None = None
@@ -90,6 +93,7 @@ class Rules:
             if self.contract is None and event.kind != "created":
                 raise _Illegal("the study was not created yet")
             rule(self, event)
+            self.open_refusal = None if event.kind in _DEEDS else self.open_refusal
         except _Illegal as error:
             self.violations.append(Violation(self.row, event, str(error)))
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -119,7 +123,10 @@ class Rules:
         _require(nonce is None or nonce not in self._nonces, "the approval was used before")
         if nonce is not None:
             self._nonces.add(nonce)
-        self.approval, self.stop, self.escalation = approval, None, None
+        self.approval = approval
+        if event.get("goes_on"):
+            self.stop = self.escalation = None
+            self.rejected_in_a_row = self.debug_in_a_row = 0
 
     def proposed(self, event: Event) -> None:
         name = _text(event, "candidate")
@@ -145,7 +152,7 @@ class Rules:
     def refused(self, event: Event) -> None:
         _require(isinstance(event["reasons"], list), "a refusal has its reasons")
         self.refusals += 1
-        self.last_refusal = event
+        self.last_refusal = self.open_refusal = event
 
     def intent(self, event: Event) -> None:
         job = _job(event)

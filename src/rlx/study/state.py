@@ -42,6 +42,7 @@ class State:
     debug_in_a_row: int
     refusals: int
     last_refusal: Event | None
+    open_refusal: Event | None
     stop: str | None
     escalation: str | None
     anchor: Event | None
@@ -166,6 +167,7 @@ def _state(rules: Rules) -> State:
         debug_in_a_row=rules.debug_in_a_row,
         refusals=rules.refusals,
         last_refusal=rules.last_refusal,
+        open_refusal=rules.open_refusal,
         stop=rules.stop,
         escalation=rules.escalation,
         anchor=rules.anchor,

@@ -2,7 +2,8 @@
 
 Levels: asserted (anyone on this account), signed (--key, an ssh key that a signers file outside the project lists),
 other user (--document FILE that another account owns). Off a terminal --yes says that it was read. An approval is void
-after one changed byte, and expires. Exit code 4 below the contract's minimum.
+after one changed byte, and expires. Exit code 4 below the contract's minimum, where a stronger one stands already, and
+for a study that has stopped: --go-on lets it go on.
 
 Example: rlx study approve
          rlx study approve --key ~/.ssh/id_ed25519_sk
@@ -28,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", type=Path, metavar="FILE", help="sign with this ssh key")
     parser.add_argument("--document", type=Path, metavar="FILE", help="what another user has written")
     parser.add_argument("--by", metavar="NAME", help="who approves, for an asserted one (this account)")
+    parser.add_argument("--go-on", action="store_true", help="let a study that has stopped go on")
     parser.add_argument("--yes", action="store_true", help="it was read; do not ask")
 
 
@@ -40,7 +42,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     study = find(project.root(), args.study)
     if not args.yes:
         _ask(noticed(study))
-    return approve(study, by=args.by or getpass.getuser(), key=args.key, document=args.document)
+    return approve(study, by=args.by or getpass.getuser(), key=args.key, document=args.document, goes_on=args.go_on)
 
 
 def _ask(overview: dict[str, Any]) -> None:
@@ -57,6 +59,7 @@ def render(data: dict[str, Any]) -> str:
     lines = [
         f"approved: {data['task']}/{data['study']} until {when(data['expires'])}",
         f"level: {data['level']} by {data['by']}" + ("" if data["human"] else " (not shown to be a human)"),
+        *([f"goes on after: {data['goes_on_after']}"] if data["goes_on_after"] else []),
         *(f"not ruled out: {one}" for one in data["forgeable"]),
         *(f"affords: {one}" for one in data["affords"]),
     ]

@@ -38,6 +38,7 @@ def render(data: dict[str, Any]) -> str:
         f"seeds: {', '.join(figure(score) for score in data['seeds'].values())}",
     ]
     found = list(data["finds"].items())
-    if found:
+    lines += [f"warning: {one}" for one in data["warnings"]]
+    if found and not data["warnings"]:
         lines.append(f"smallest difference found 4 times in 5: {figure(found[0][1])} at {found[0][0]} seeds a side")
     return "\n".join([*lines, f"next: {data['command']}"])

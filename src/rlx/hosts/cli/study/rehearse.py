@@ -1,7 +1,7 @@
 """Walk the whole path once with a candidate that changes nothing: worktree, sandbox, training, evaluator, decision.
 
-It trains a few steps from the same host and in the same sandbox that an agent's jobs will have. Exit code 1 where a
-step fails.
+It trains a few steps from the same host and in the same sandbox that an agent's jobs will have. Every step is told as
+it is taken (--json has them all). Exit code 1 where one fails.
 
 Example: rlx study rehearse
 """
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
-    width = max(len(check["name"]) for check in data["checks"])
-    lines = [f"{'ok' if one['ok'] else 'no'}  {one['name']:{width}s}  {one['says']}" for one in data["checks"]]
-    verdict = "rehearsed: the whole path works" if data["ok"] else "not rehearsed: mend what failed, then again"
-    return "\n".join([*lines, verdict, f"next: {data['command']}"])
+    failed = [f"failed: {one['name']}: {one['says']}" for one in data["checks"] if not one["ok"]]
+    told = f"{len(data['checks']) - len(failed)} steps went well"
+    verdict = f"rehearsed: {told}, the whole path works" if data["ok"] else f"not rehearsed: {told}, then one failed"
+    return "\n".join([verdict, *failed, f"next: {data['command']}"])

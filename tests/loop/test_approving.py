@@ -1,0 +1,94 @@
+"""Approving a real study: what may take the place of what, what is said of a stop, and what the door then says."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from rlx.errors import Refused
+from rlx.launch import door
+from rlx.launch.door import Order
+from rlx.loop import proceed
+from rlx.loop.founding import Wishes, amend, approve, new_study
+from rlx.study.approval import Statement, asserted
+from rlx.study.study import Study, find
+from tests.study.test_approval import Signer, has_ssh
+
+CONFIG = "env: {id: CartPole-v1}\nalgo: {name: ppo, total_timesteps: 64}\n"
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    root = tmp_path / "project"
+    (root / "configs").mkdir(parents=True)
+    (root / "configs" / "pole.yaml").write_text(CONFIG)
+    (root / "rlx.toml").write_text("schema = 1\n")
+    who = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "as it is")):
+        subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+    wishes = Wishes(seeds=60, hours=1.0, settings=("budget.per_seed_minutes=1",))
+    new_study(root, "faster", wishes, config=root / "configs" / "pole.yaml")
+    return find(root)
+
+
+@pytest.fixture
+def signer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Signer:
+    home = tmp_path / "home" / "rlx"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.parent))
+    return Signer(home)
+
+
+def refused_codes(study: Study) -> list[str]:
+    with pytest.raises(Refused) as refused:
+        door.launch(study, Order("baseline", "baseline"), is_dry=True)
+    return [one["code"] for one in refused.value.reasons]
+
+
+@has_ssh
+def test_a_weaker_approval_does_not_take_the_place_of_a_stronger_one_that_stands(study: Study, signer: Signer) -> None:
+    approve(study, by="me", key=signer.key)
+    with pytest.raises(Refused, match="a stronger approval stands, signed by ada; asserted would") as refused:
+        approve(study, by="an agent")
+    assert refused.value.hint is not None
+    assert study.state().approval is not None
+    assert proceed.approval_words(study.state()).startswith("signed by ada")
+    approve(study, by="me", key=signer.key)
+    amend(study, ["budget.seeds=61"])
+    assert approve(study, by="me")["level"] == "asserted", "the stronger one is of another contract, and stands no more"
+
+
+@has_ssh
+def test_a_signature_that_no_longer_holds_is_named_once_and_may_be_replaced(study: Study, signer: Signer) -> None:
+    approve(study, by="me", key=signer.key)
+    signer.signers.write_text("# nobody\n")
+    assert refused_codes(study) == ["APPROVAL"]
+    assert "lists nobody" in proceed.status(study)["approval"]
+    assert approve(study, by="me")["level"] == "asserted"
+
+
+def test_what_makes_an_approval_void_expired_or_weak_is_named_once(study: Study) -> None:
+    amend(study, ["automation.approval=signed"])
+    statement = Statement.of(study.contract(), str(study.state().contract), now=time.time() - 30 * 86_400)
+    study.ledger.append("approved", **asserted(statement, by="me"))
+    assert refused_codes(study) == ["APPROVAL_EXPIRED", "APPROVAL_LEVEL"]
+    study.contract_path.write_text(study.contract_path.read_text() + "\n")
+    assert refused_codes(study) == ["APPROVAL_VOID", "APPROVAL_EXPIRED", "APPROVAL_LEVEL"]
+    assert proceed.next_step(study).action == "rehearse"
+
+
+def test_a_study_that_has_stopped_goes_on_only_where_that_is_said(study: Study) -> None:
+    approve(study, by="me")
+    study.ledger.append("escalated", why="three starts without a row")
+    assert proceed.next_step(study).command == "rlx study approve faster --go-on"
+    with pytest.raises(Refused, match="three starts without a row") as refused:
+        approve(study, by="me")
+    assert refused.value.hint == "if it shall go on: rlx study approve faster --go-on"
+    assert study.state().escalation is not None
+    told = approve(study, by="me", goes_on=True)
+    assert "three starts without a row" in told["goes_on_after"]
+    assert study.state().escalation is None
+    assert proceed.next_step(study).action == "baseline"
