@@ -143,10 +143,14 @@ def again_with_a_new_chain(lines: list[bytes]) -> list[bytes]:
     return [*lines, ledger._row(json.loads(lines[-1])["hash"], body) + b"\n"]
 
 
+def other(digit: bytes) -> bytes:
+    return b"1" if digit == b"0" else b"0"
+
+
 TAMPERED = {
     "edited": (2, lambda rows: [rows[0], rows[1].replace(b"launch", b"lunch!"), *rows[2:]]),
     "edited in its time": (2, lambda rows: [rows[0], rows[1].replace(b'time\\":1', b'time\\":2'), *rows[2:]]),
-    "edited in its hash": (2, lambda rows: [rows[0], rows[1][:-4] + b'0"}\n', *rows[2:]]),
+    "edited in its hash": (2, lambda rows: [rows[0], rows[1][:-4] + other(rows[1][-4:-3]) + b'"}\n', *rows[2:]]),
     "given a space": (2, lambda rows: [rows[0], rows[1].replace(b'","hash"', b'", "hash"'), *rows[2:]]),
     "given a field": (2, lambda rows: [rows[0], rows[1].replace(b'"}', b'","more":1}'), *rows[2:]]),
     "given a blank line": (2, lambda rows: [rows[0], b"\n", *rows[1:]]),

@@ -282,11 +282,11 @@ def noticed(study: Study) -> dict[str, Any]:
     now = contracts.sha256(study.contract_path)
     if study.state().contract != now:
         study.ledger.append("amended", contract=now)
-    _tell_hooks(study)
+    tell_hooks(study)
     return overview(study)
 
 
-def _tell_hooks(study: Study) -> None:
+def tell_hooks(study: Study) -> None:
     """Write what the hosts' hooks read."""
     files.write_json(study.folder / HOOK_FILE, hook_view(study.task(), study.contract(), study.state()))
 
@@ -367,7 +367,7 @@ def approve(
         raise Refused("; ".join(problems), hint=f"this contract asks for `{contract.automation.approval}`")
     _keep_stronger(study, contract, fields)
     study.ledger.append("approved", key=fields["nonce"], **fields, **({"goes_on": True} if goes_on else {}))
-    _tell_hooks(study)
+    tell_hooks(study)
     human = bool(fields["human"])
     return {
         **overview(study),

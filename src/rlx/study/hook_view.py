@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from rlx import files
 from rlx.study.contract import Contract
+from rlx.study.ledger import Ledger
 from rlx.study.task import Task
 
 SCHEMA = 1
@@ -89,15 +90,25 @@ def _entries(argv: tuple[str, ...]) -> Iterator[str]:
 
 
 def approved_study(root: Path, *, now: float | None = None) -> str | None:
-    """Return the name of the project's active study if `hook.json` says that it is approved, as hooks read it."""
+    """Return the name of the project's active study if it is approved, as hooks see it: by `hook.json`.
+
+    A view that is gone counts as approved where the ledger has an approval.
+    """
     active = _read(root / ".rlx" / "active.json")
     task, study = active.get("task"), active.get("study")
     if not task or not study:
         return None
-    view = _read(root / ".rlx" / "tasks" / str(task) / "studies" / str(study) / FILE)
+    folder = root / ".rlx" / "tasks" / str(task) / "studies" / str(study)
+    view = _read(folder / FILE)
+    if not view and _was_approved(folder):
+        return str(study)
     expires = view.get("expires")
     is_live = view.get("approved") is True and (expires is None or (now or time.time()) < float(expires))
     return str(study) if is_live else None
+
+
+def _was_approved(folder: Path) -> bool:
+    return any(event.kind == "approved" for event in Ledger(folder / "ledger.jsonl").events())
 
 
 def _read(path: Path) -> dict[str, Any]:

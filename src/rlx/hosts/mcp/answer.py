@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
+from rlx import files
 from rlx.errors import UsageError
 
 LIMIT_BYTES = 2000
 _CLIPS = (400, 200, 100, 50, 20)
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+_FEWEST_BYTES = 20
+"""What an item of a list takes at least."""
+_UNSEEN = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]"  # what a terminal obeys: titles, links, colours
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    r"|[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"  # what people do not see and models read
+)
+_MORE_THAN_ONE = re.compile(r"[;|&$`<>\x00-\x1f\x7f-\x9f…]")
+
+
+def one_command(text: str | None) -> str | None:
+    """Return a command; None where a shell would read more into it, as a made-up name of a run can have it."""
+    return None if text is None or _MORE_THAN_ONE.search(text) else text
+
+
+Command = Annotated[str | None, AfterValidator(one_command)]
+Commands = Annotated[list[str], AfterValidator(lambda every: [one for one in every if one_command(one)])]
 
 
 class Answer(BaseModel):
     """What every tool returns: `next` is the rlx command to go on with, `exit_code` what the CLI would end with."""
 
     exit_code: int = 0
-    next: str | None = None
+    next: Command = None
 
 
 class Page(Answer):
@@ -60,7 +77,7 @@ def page(
 
 def _fitting(items: Sequence[dict[str, Any]], build: Callable[[list[dict[str, Any]]], PageType]) -> int:
     """Return how many items fit, leaving room for the cursor."""
-    low, high = 0, len(items)
+    low, high = 0, min(len(items), LIMIT_BYTES // _FEWEST_BYTES)
     while low < high:
         middle = (low + high + 1) // 2
         if size(build(list(items[:middle]))) <= LIMIT_BYTES - 40:
@@ -88,25 +105,36 @@ def shortened(answer: AnswerType) -> AnswerType:
 
 
 def clip(value: Any, chars: int) -> Any:
-    """Cut every text, and every list to as many items as there are tens of characters."""
+    """Cut every text, and every list and table inside it to as many items as there are tens of characters."""
+    if isinstance(value, Mapping):
+        return {key: _clipped(item, chars) for key, item in value.items()}
+    return _clipped(value, chars)
+
+
+def _clipped(value: Any, chars: int) -> Any:
+    most = max(1, chars // 10)
     if isinstance(value, str):
         return value if len(value) <= chars else value[: chars - 1] + "…"
     if isinstance(value, Mapping):
-        return {key: clip(item, chars) for key, item in value.items()}
+        return {_clipped(str(key), chars): _clipped(item, chars) for key, item in list(value.items())[: 2 * most]}
     if isinstance(value, (list, tuple)):
-        return [clip(item, chars) for item in value[: max(1, chars // 10)]]
+        return [_clipped(item, chars) for item in value[:most]]
     return value
 
 
 def foreign(text: str, *, chars: int) -> Foreign:
-    """Mark a text and keep its end, without control characters."""
-    clean = _CONTROL.sub("", text)
-    return Foreign(untrusted_text=clean[-chars:], is_cut=len(clean) > chars)
+    """Mark a text and keep its end, as much as takes this many bytes of JSON, without what terminals obey or hide."""
+    clean = _UNSEEN.sub("", text)
+    end = clean[-chars:]
+    while (taken := len(files.encode(end)) - 2) > chars:
+        end = end[len(end) - max(1, len(end) * chars // taken) :] if len(end) > 1 else ""
+    return Foreign(untrusted_text=end, is_cut=len(end) < len(clean))
 
 
 def _offset(cursor: str | None, total: int) -> int:
     if not cursor:
         return 0
-    if not cursor.isdigit() or int(cursor) > total:
+    is_number = cursor.isascii() and cursor.isdecimal() and len(cursor) < 10
+    if not is_number or int(cursor) > total:
         raise UsageError(f"cursor `{cursor[:20]}` is none that was given", hint="leave it out to begin at the start")
     return int(cursor)

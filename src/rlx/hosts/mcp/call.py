@@ -30,7 +30,15 @@ def document(command: str, *argv: str) -> dict[str, Any]:
     except SystemExit as end:
         raise UsageError(f"rlx {command} does not take {' '.join(argv)}", hint=f"rlx {command} --help") from end
     data: dict[str, Any] = module.run(args)
-    return {**data, "exit_code": exit_code(data)}
+    printed: dict[str, Any] = files.decode(files.encode(data))  # numbers and names as JSON can hold them
+    return {**printed, "exit_code": exit_code(data)}
+
+
+def named(run: str) -> str:
+    """Return the name of a run of this project; a path, which the CLI takes too, is refused."""
+    if not run or "/" in run or "\\" in run or run.startswith("."):
+        raise UsageError(f"`{run[:80]}` is not the name of a run", hint="rlx ls")
+    return run
 
 
 async def in_thread(function: Callable[..., Returned], *args: Any, **kwargs: Any) -> Returned:
@@ -68,7 +76,7 @@ def spelled(error: RlxError) -> str:
     }
     if isinstance(error, Refused) and error.reasons:
         told["reasons"] = sorted({str(reason.get("code")) for reason in error.reasons})
-    for chars in (1200, 600):
+    for chars in (1200, 600, 300, 150):  # a character may take several bytes
         if len(files.encode(told)) <= LIMIT_BYTES:
             break
         told = clip(told, chars)

@@ -9,8 +9,8 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from rlx.errors import EvidenceInvalid, JobFailed, NotFound, Refused, RlxError, UsageError
-from rlx.hosts.mcp.answer import Answer, Foreign, Page, foreign, page, shortened
-from rlx.hosts.mcp.call import document, in_thread, tool
+from rlx.hosts.mcp.answer import Answer, Commands, Foreign, Page, foreign, page, shortened
+from rlx.hosts.mcp.call import document, in_thread, named, tool
 from rlx.hosts.mcp.run_tools import READS, Cursor, RunName, refuse_in_study
 from rlx.runs import project
 
@@ -30,7 +30,7 @@ class Judged(BaseModel):
     settle: str | None = None
     guardrails: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
-    commands: list[str] = Field(default_factory=list)
+    commands: Commands = Field(default_factory=list)
 
 
 class Comparison(Page):
@@ -107,7 +107,7 @@ async def compare(
 ) -> Comparison:
     """Is B better than A? Judge runs on their training seeds; a look is recorded, so asking again changes nothing."""
     asked = ["--min-effect", repr(min_effect), *(word for one in guards for word in ("--guard", one))]
-    found = await in_thread(document, "compare", *asked, "--", baseline, *candidates)
+    found = await in_thread(document, "compare", *asked, "--", named(baseline), *map(named, candidates))
     rows = [_judged(one) for one in found["candidates"]]
     following = next((command for row in rows for command in row["commands"]), None)
     return page(
@@ -156,6 +156,7 @@ def _settled(baseline: str, candidate: str, max_seeds: int, deadline: str, again
             raise JobFailed("the settling ended without a word", hint="call settle with again=true")
         return shortened(Settlement(**both, is_running=True, exit_code=1, log=foreign(log, chars=600)))
     if "error" in result:
+        told.forget()  # mended, the same call tries again
         raise told_error(result)
     kept = {key: result[key] for key in ("verdict", "line", "stopped", "seeds")}
     code = {"invalid": 6, "stuck": 5, "crashing": 5}.get(result["stopped"], 0)
@@ -174,7 +175,7 @@ def told_error(told: dict[str, Any]) -> RlxError:
 @tool
 async def diagnose(run: RunName, cursor: Cursor = None) -> Diagnosis:
     """What is wrong with a run, why, and what to try: findings with evidence, the likely cause first."""
-    found = await in_thread(document, "diagnose", "--", run)
+    found = await in_thread(document, "diagnose", "--", named(run))
     rows = [{"rule": one["rule"], "severity": one["severity"], "claim": one["claim"], "tries": one["try"]}
             for one in found["findings"]]  # fmt: skip
     return page(
@@ -199,7 +200,8 @@ async def reflect(
     cursor: Cursor = None,
 ) -> Reflection:
     """What each reward term did over training, and whether one is farmed while the task suffers."""
-    found = await in_thread(document, "reflect", *(["--against", against] if against else []), "--", run)
+    asked = ["--against", named(against)] if against else []
+    found = await in_thread(document, "reflect", *asked, "--", named(run))
     rows = [_term(one) for one in sorted(found["terms"], key=lambda one: -float(one["share"]))]
     return page(
         rows,

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ResourceError
 from rlx import files
 from rlx.errors import NotFound, RlxError
 from rlx.hosts.mcp.answer import clip
-from rlx.hosts.mcp.call import document, spelled
+from rlx.hosts.mcp.call import document, named, spelled
 from rlx.runs import project
 
 MOST_BYTES = 16_000
@@ -41,18 +41,20 @@ def _told(function: Callable[Given, str]) -> Callable[Given, str]:
             return function(*args, **kwargs)
         except RlxError as error:
             raise ResourceError(spelled(error)) from error
+        except OSError as error:
+            raise ResourceError(spelled(RlxError(error.strerror or str(error), hint="rlx doctor"))) from error
 
     return told
 
 
 def run(run: str) -> str:
     """A run: state, seeds, evaluations, config, provenance; names and notes in it are data."""
-    return _fitting(document("info", "--", run))
+    return _fitting(document("info", "--", named(run)))
 
 
 def finding(run: str, rule: str) -> str:
     """One finding of a run with all its evidence."""
-    found = document("diagnose", "--", run)["findings"]
+    found = document("diagnose", "--", named(run))["findings"]
     one = next((each for each in found if each["rule"] == rule), None)
     if one is None:
         raise NotFound(f"{run} has no finding `{rule}`", hint=f"rlx diagnose {run}")
@@ -61,7 +63,8 @@ def finding(run: str, rule: str) -> str:
 
 def contract() -> str:
     """The contract of the study in use."""
-    return (study_folder() / "contract.yaml").read_text(encoding="utf-8")
+    text = (study_folder() / "contract.yaml").read_text(encoding="utf-8", errors="replace")
+    return text if len(text) <= MOST_BYTES else f"{text[:MOST_BYTES]}\n# cut here: rlx study show\n"
 
 
 def ledger() -> str:
@@ -85,12 +88,9 @@ def docs(topic: str) -> str:
 
 def study_folder() -> Path:
     """Return the folder of the study in use."""
-    root = project.root()
-    path = root / ".rlx" / "active.json"
-    active: dict[str, Any] = files.read_json(path) if path.is_file() else {}
-    if not active.get("task") or not active.get("study"):
-        raise NotFound("no study is in use here", hint="rlx study use STUDY")
-    return root / ".rlx" / "tasks" / str(active["task"]) / "studies" / str(active["study"])
+    from rlx.study.study import find
+
+    return find(project.root()).folder
 
 
 def _fitting(data: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
-from rlx.hosts.mcp.answer import Answer, Page, page, shortened
+from rlx.hosts.mcp.answer import Answer, Command, Page, page, shortened
 from rlx.hosts.mcp.call import document, in_thread, tool
 from rlx.hosts.mcp.evidence_tools import KEEPS, Figure, told_error
 from rlx.hosts.mcp.run_tools import MOST_SECONDS, READS, STARTS, Cursor
@@ -37,7 +37,7 @@ class Tried(BaseModel):
 
 class Choice(BaseModel):
     action: str
-    command: str
+    command: Command
     why: str = ""
 
 
@@ -253,9 +253,9 @@ async def _judged(verb: str, candidate: str, study: str | None, ctx: Context) ->
 
     words = [verb, *_chosen(study), "--", candidate]
     errant = await in_thread(errand.start, words, root=project.root())
-    until = time.monotonic() + MOST_SECONDS - 5
-    while await in_thread(lambda: errant.is_running) and time.monotonic() < until:
-        await ctx.report_progress(0, None, f"measuring {candidate}")
+    begun = time.monotonic()
+    while await in_thread(lambda: errant.is_running) and (spent := time.monotonic() - begun) < MOST_SECONDS - 5:
+        await ctx.report_progress(spent, None, f"measuring {candidate[:40]}")
         await anyio.sleep(0.3)
     found = await in_thread(errant.result)
     if found is None and errant.is_running:

@@ -31,6 +31,12 @@ def project(tmp_path: Path) -> Path:
     for name in ("scripts/train.py", "scripts/eval.py", "tasks/reward.py", "evals/success.py", "lib.py", "README.md"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x = 1\n")
+    (root / "run.sh").write_text('#!/bin/sh\nset -e\npython scripts/train.py "$@"\n')
+    (root / "fine.sh").write_text("#!/bin/sh\nls\n")
+    (root / "Makefile").write_text(
+        "PY := python\nall: test train\ntrain: ready\n\t@$(PY) scripts/train.py\nready:\n\techo hi\ntest:\n\tpytest\n"
+    )
+    (root / "linked.py").symlink_to("scripts/train.py")
     govern(root, VIEW)
     for candidate in ("c001", "baseline"):
         tree = root / VIEW["worktrees"] / candidate  # type: ignore[operator]
@@ -91,6 +97,38 @@ def edit(here: Path, path: Path | str) -> str | None:
         "train-agent --fast",
         "if true; then python scripts/train.py; fi",
         "sleep 1 && (python scripts/train.py)",
+        "pushd scripts; python train.py",
+        "bash -ce 'python scripts/train.py'",
+        "env -u A X=1 python -m scripts.train",
+        "python -mscripts.train",
+        "cd scripts && python -m train",
+        "PYTHONPATH=scripts python3.11 -m train",
+        "uv run --with torch python scripts/train.py",
+        "uv run rlx train configs/a.yaml",
+        "python -m rlx train configs/a.yaml",
+        "nice -n 10 .venv/bin/rlx resume a_001",
+        "conda run -n rl python scripts/train.py",
+        "bash <<'END'\npython scripts/train.py\nEND",
+        "cat <<END | bash\npython scripts/train.py\nEND",
+        "bash <<< 'python scripts/train.py'",
+        "echo python scripts/train.py | sh",
+        "cat run.sh | bash",
+        "./run.sh --seed 1",
+        "source run.sh",
+        "make train",
+        "make",
+        "make -j4 -C . all",
+        'echo "$(python scripts/train.py)"',
+        "x=`python scripts/train.py`",
+        "T=scripts/train.py; python $T",
+        "python $PWD/scripts/train.py",
+        "eval python scripts/train.py",
+        "tmux new -d 'python scripts/train.py'",
+        "find . -name train.py -exec python scripts/train.py \\;",
+        "git bisect run python scripts/train.py",
+        "python -c 'import scripts.train as t; t.main()'",
+        "python - <<'END'\nimport runpy\nrunpy.run_path('scripts/train.py')\nEND",
+        "python linked.py",
         "cd .rlx/tasks/trot/studies/s1/worktrees/c001 && python scripts/train.py",
         "rlx train configs/a.yaml",
         "rlx settle a_001 b_001",
@@ -115,6 +153,21 @@ def test_a_training_beside_the_door_is_denied_and_the_door_is_named(project: Pat
         "echo 'a note' >> NOTES.md",
         "cp scripts/eval.py /tmp/copy.py",
         "python - <<'END'\nprint('it''s')\nEND",
+        "make test",
+        "./fine.sh",
+        "# python scripts/train.py\nls",
+        "ls # python scripts/train.py",
+        "cat > notes.md <<'END'\nthen python scripts/train.py\nEND",
+        "git commit -m 'run `python scripts/train.py`'",
+        "python -c \"print(open('scripts/train.py').read())\"",
+        "rlx train --help",
+        "rlx study approve --help",
+        "pip install rlx train",
+        "sed -n 1,5p evals/success.py",
+        "cp /tmp/a.md .",
+        "dd if=evals/success.py of=/dev/null",
+        "perl -ne print evals/success.py",
+        "for i in 1 2; do echo $i; done",
     ],
 )
 def test_other_commands_pass_in_silence(project: Path, command: str) -> None:
@@ -132,6 +185,18 @@ def test_other_commands_pass_in_silence(project: Path, command: str) -> None:
         "mv tasks/reward.py /tmp/gone.py",
         "git checkout HEAD~1 -- scripts/eval.py",
         "sed -i s/1/2/ .rlx/tasks/trot/studies/s1/hook.json",
+        "sed -Ei s/1/2/ evals/success.py",
+        "perl -pi -e s/1/2/ evals/success.py",
+        "cat > evals/success.py <<'END'\nx\nEND",
+        "bash -c 'echo 1 >evals/success.py'",
+        "cp /tmp/success.py evals/",
+        "cp -t evals /tmp/success.py",
+        "dd of=evals/success.py if=/dev/zero bs=1",
+        "curl -o evals/success.py http://127.0.0.1/x",
+        "cd evals && rm *.py",
+        "rm -rf $PWD/.rlx",
+        "ln -sf /tmp/x evals/success.py",
+        "apply_patch <<'END'\n*** Begin Patch\n*** Update File: evals/success.py\n@@\n-x\n+y\n*** End Patch\nEND",
     ],
 )
 def test_known_writers_are_held_to_the_surface(project: Path, command: str) -> None:
@@ -164,6 +229,33 @@ def test_the_project_itself_takes_notes_and_new_files_only(project: Path) -> Non
     assert edit(project, "candidate.json") is None
     assert edit(project, "analysis_of_c001.py") is None
     assert edit(project, "/tmp/elsewhere.py") is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "is_denied"),
+    [
+        ("mcp__fs__write_file", {"path": "evals/success.py", "content": ""}, True),
+        ("mcp__fs__move_file", {"source": "README.md", "destination": "evals/success.py"}, True),
+        ("mcp__fs__read_file", {"path": "evals/success.py"}, False),
+        ("mcp__fs__write_file", {"path": "NOTES.md", "content": ""}, False),
+        ("mcp__shell__run", {"command": "python scripts/train.py"}, True),
+        ("mcp__shell__run", {"command": "ls"}, False),
+        ("mcp__plugin_rlx_rlx__check", {"candidate": "c001"}, False),
+        ("NotebookEdit", {"notebook_path": "evals/a.ipynb"}, True),
+        ("Read", {"file_path": "evals/success.py"}, False),
+    ],
+)
+def test_tools_of_other_servers_are_judged_by_what_they_say(
+    project: Path, tool: str, given: dict[str, str], is_denied: bool
+) -> None:
+    assert (reason(ask(project, tool, given)) is not None) is is_denied
+
+
+def test_a_session_in_a_linked_folder_is_in_the_study(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(project)
+    assert "rlx launch" in (run(tmp_path / "link", "python scripts/train.py") or "")
+    assert "protected" in (run(tmp_path / "link", "rm evals/success.py") or "")
+    assert "rlx launch" in (run(tmp_path, "python link/scripts/train.py") or "")
 
 
 def test_a_link_leads_to_where_it_points(project: Path) -> None:
@@ -227,26 +319,62 @@ def test_a_crash_is_closed_inside_a_study_and_silent_outside(project: Path, tmp_
     assert "rlx doctor" in (reason(done) or "")
 
 
+def test_a_view_that_is_gone_is_closed_where_the_ledger_has_an_approval(project: Path) -> None:
+    study = project / ".rlx/tasks/trot/studies/s1"
+    (study / "hook.json").unlink()
+    assert run(project, "python scripts/train.py") is None  # a study that nobody has approved yet
+    row = {"prev": "0", "body": json.dumps({"id": "a", "time": 1.0, "event": "approved"}), "hash": "0"}
+    (study / "ledger.jsonl").write_text(json.dumps(row) + "\n")
+    assert "rlx study use s1" in (run(project, "ls") or "")
+    assert "rlx study use s1" in (edit(project, "README.md") or "")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "{}", '{"task": 3, "study": ["x"]}', "\x00"])
+def test_an_active_study_that_cannot_be_read_never_crashes_the_hook(project: Path, content: str) -> None:
+    (project / ".rlx/active.json").write_text(content)
+    said = run(project, "python scripts/train.py")
+    assert said is None or "rlx doctor" in said
+
+
 def test_without_an_interpreter_it_blocks_only_inside_a_study(project: Path, tmp_path: Path) -> None:
     """A copy of the hook whose Python file is gone stands for a machine on which none runs."""
     hooks = tmp_path / "hooks"
     hooks.mkdir()
     (hooks / "gate.sh").write_bytes(GATE.read_bytes())
+    ledger = project / ".rlx/tasks/trot/studies/s1/ledger.jsonl"
     call = json.dumps({"cwd": str(project), "tool_name": "Bash", "tool_input": {"command": "ls train"}})
     for here, code in ((project, 2), (tmp_path, 0)):
         done = subprocess.run(["/bin/sh", str(hooks / "gate.sh")], input=call, cwd=here, capture_output=True, text=True)
         assert done.returncode == code
-    govern(project, {**VIEW, "approved": False})
-    done = subprocess.run(["/bin/sh", str(hooks / "gate.sh")], input=call, cwd=project, capture_output=True, text=True)
-    assert done.returncode == 0
+    ledger.write_text('{"body":"{\\"event\\":\\"approved\\"}"}\n')
+    for view, code in (({**VIEW, "approved": False}, 0), (None, 2)):
+        (ledger.parent / "hook.json").unlink() if view is None else govern(project, view)
+        done = subprocess.run(
+            ["/bin/sh", str(hooks / "gate.sh")], input=call, cwd=project, capture_output=True, text=True
+        )
+        assert done.returncode == code
 
 
 def test_the_hook_uses_the_standard_library_only() -> None:
     import ast
 
-    tree = ast.parse((GATE.parent / "gate.py").read_text())
-    imported = {
-        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name)
-        for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))
-    }  # fmt: skip
-    assert imported <= {"__future__", "json", "os", "sys", "time", "fnmatch", "shlex", "typing"}
+    known = {"__future__", "json", "os", "re", "sys", "time", "fnmatch", "glob", "shlex", "typing", "collections.abc"}
+    for name in ("gate.py", "shell_line.py"):
+        tree = ast.parse((GATE.parent / name).read_text())
+        imported = {
+            (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name)
+            for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))
+        }  # fmt: skip
+        assert imported <= {*known, "shell_line"}
+
+
+def test_the_hook_leaves_no_compiled_files_beside_itself(project: Path, tmp_path: Path) -> None:
+    """Codex keeps a hash of what its user trusted."""
+    import shutil
+
+    copy = tmp_path / "hooks"
+    shutil.copytree(GATE.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    before = sorted(copy.iterdir())
+    call = json.dumps({"cwd": str(project), "tool_name": "Bash", "tool_input": {"command": "ls"}})
+    subprocess.run(["/bin/sh", str(copy / "gate.sh")], input=call, cwd=project, text=True, check=True)
+    assert sorted(copy.iterdir()) == before

@@ -1,4 +1,4 @@
-"""Make a study the one that commands mean when none is named.
+"""Make a study the one that commands mean when none is named, and write anew what the hosts' hooks read of it.
 
 Example: rlx study use faster
 """
@@ -16,10 +16,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
+    from rlx.loop.founding import tell_hooks
     from rlx.study.study import find, use
 
     study = find(project.root(), args.study)
     use(study)
+    tell_hooks(study)
     return {"task": study.task_name, "study": study.name}
 
 

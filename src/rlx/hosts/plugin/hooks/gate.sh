@@ -43,8 +43,12 @@ for python in /usr/bin/python3 python3; do # a shim of a version switcher costs 
   command -v "$python" >/dev/null 2>&1 || continue
   printf '%s' "$call" | "$python" -I -S "${0%/*}/gate.py" && exit 0
 done
-if [ -n "$place" ] && grep -qs '"approved": *true' "$place"/.rlx/tasks/*/studies/*/hook.json; then
-  echo "rlx's hook cannot run (is python3 there?), so nothing passes inside an approved study. Run: rlx doctor" >&2
-  exit 2
-fi
+for study in "$place"/.rlx/tasks/*/studies/*; do
+  [ -n "$place" ] || break
+  if grep -qs '"approved": *true' "$study/hook.json" \
+    || { [ ! -e "$study/hook.json" ] && grep -qs 'event[^a-z]*approved' "$study/ledger.jsonl"; }; then
+    echo "rlx's hook cannot run (is python3 there?), so nothing passes inside an approved study. Run: rlx doctor" >&2
+    exit 2
+  fi
+done
 exit 0
