@@ -92,7 +92,7 @@ class Study:
         if identity in NULL:
             return Candidate(id=identity, kind="hyperparameter", hypothesis=NULL[identity])
         path = self.candidate_path(identity)
-        if not path.is_file():
+        if not _NAME.fullmatch(identity) or not path.is_file():
             known = [one.id for one in self.candidates()]
             near = did_you_mean(identity, known)
             hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}" if known else "rlx propose"

@@ -40,7 +40,8 @@ class Agent:
         answer = await self.client.call_tool(name, given)
         assert answer.is_error
         text = "".join(block.text for block in answer.content if block.type == "text")
-        document: dict[str, Any] = json.loads(text[text.index("{") :])
+        assert len(text.encode()) <= LIMIT_BYTES
+        document: dict[str, Any] = json.loads(text)
         return document
 
     async def until_done(self, name: str, **given: Any) -> dict[str, Any]:
@@ -49,7 +50,20 @@ class Agent:
         return answer
 
 
-async def drive(agent: Agent) -> None:
+async def launched_by_both(agents: list[Agent], **given: Any) -> list[str]:
+    """Let two clients launch the same candidate at the same time."""
+    runs: list[str] = []
+
+    async def one(agent: Agent) -> None:
+        runs.append((await agent.ask("launch", **given))["run"])
+
+    async with anyio.create_task_group() as group:
+        for agent in agents:
+            group.start_soon(one, agent)
+    return runs
+
+
+async def drive(agent: Agent, other: Agent) -> None:
     assert (await agent.ask("next"))["action"] == "propose"
     idea = {"kind": "hyperparameter", "hypothesis": "a step that learns", "changes": {"algo.learning_rate": 0.002}}
     assert (await agent.ask("propose", **idea))["candidate"] == "c001"
@@ -59,9 +73,13 @@ async def drive(agent: Agent) -> None:
     plan = (await agent.ask("check", candidate="c001"))["plan"]
     assert (await agent.refused("launch", candidate="c001", plan="0" * 16))["reasons"] == ["PLAN"]
     assert (await agent.refused("train", config="configs/pole.yaml"))["code"] == 4
-    launched = await agent.ask("launch", candidate="c001", plan=plan)
-    assert (await agent.ask("launch", candidate="c001", plan=plan))["run"] == launched["run"]
-    assert (await agent.until_done("wait", run=launched["run"], seconds=50))["state"] == "completed"
+    for identity in ("../../c001", "/etc/passwd", "c001/../c001", "", ".", "c\x00", "--help", "x" * 5000):
+        assert (await agent.refused("check", candidate=identity))["code"] == 3
+        assert (await agent.refused("launch", candidate=identity, plan=plan))["code"] in (3, 4)
+    assert (await agent.refused("status", study="../pole"))["code"] == 3
+    [run, same] = await launched_by_both([agent, other], candidate="c001", plan=plan)
+    assert run == same
+    assert (await agent.until_done("wait", run=run, seconds=50))["state"] == "completed"
     assert (await agent.until_done("verdict", candidate="c001"))["level"] == "sealed"
     decided = await agent.until_done("decide", candidate="c001")
     assert decided["decision"] in ("inconclusive", "advanced", "rejected")
@@ -81,7 +99,7 @@ def test_the_whole_loop(tmp_path: Path) -> None:
     server = StdioServerParameters(command=sys.executable, args=["-m", "rlx", "mcp"], cwd=lab.root, env=environment)
 
     async def session() -> None:
-        async with Client(stdio_client(server)) as client:
-            await drive(Agent(client))
+        async with Client(stdio_client(server)) as client, Client(stdio_client(server)) as other:
+            await drive(Agent(client), Agent(other))
 
     anyio.run(session)

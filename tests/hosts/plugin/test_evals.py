@@ -29,6 +29,8 @@ def test_a_case_is_as_claude_plugin_eval_reads_it(path: Any) -> None:
     assert len(names) == len(set(names)) > 0
     for grader in case["graders"]:
         assert set(grader) <= GRADERS[grader["type"]]
+        if grader.get("max") == 0:
+            assert grader["min"] == 0  # Claude Code's own minimum is 1, and such a case could never pass
 
 
 def tagged(tag: str) -> list[dict[str, Any]]:
