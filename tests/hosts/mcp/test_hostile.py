@@ -44,7 +44,7 @@ def test_whatever_is_sent_the_next_call_is_answered(make_run: MakeRun, project: 
             b'{"jsonrpc": "2.0", "method": "tools/call", "params": []}', b'{"jsonrpc": "2.0", "id": 9, "result": {}}',
             b'[{"jsonrpc": "2.0", "id": 11, "method": "tools/list"}]', b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}',
             b'{"jsonrpc": "2.0", "id": 12, "method": "tools/call", "params": {"name": "info", "arguments": "x"}}',
-            b'{"jsonrpc": "2.0", "id": 13, "method": "tools/call", "params": {"name": "ls", "arguments": {"env": "\\ud800"}}}',
+            json.dumps({**good, "params": {"name": "ls", "arguments": {"env": "\ud800"}}}).encode(),
             json.dumps({**good, "params": {"name": "info", "arguments": {"run": {"a": [1] * 1000}}}}).encode(),
             json.dumps({**good, "method": "no/such/" + "m" * 100_000}).encode(),
             json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 999}}).encode(),
@@ -95,8 +95,8 @@ def test_made_up_addresses_of_resources_give_nothing(make_run: MakeRun, project:
         for uri in (
             "rlx://runs/..%2F..%2Fetc%2Fpasswd", "rlx://runs/../../secret.md", "rlx://docs/..%2f..%2fsecret",
             "rlx://docs/%2e%2e", "rlx://runs/%00", "rlx://runs/%ff", "rlx://runs/base_001/findings/..%2F..",
-            "file:///etc/passwd", "rlx://study/contract", "rlx://study/ledger/../contract", "rlx://nothing", "x" * 100_000,
-            "rlx://docs/" + "y" * 100_000,
+            "file:///etc/passwd", "rlx://study/contract", "rlx://study/ledger/../contract", "rlx://nothing",
+            "x" * 100_000, "rlx://docs/" + "y" * 100_000,
         ):  # fmt: skip
             told = wire.answer(wire.ask("resources/read", uri=uri))
             assert "error" in told, uri
