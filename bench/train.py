@@ -47,7 +47,7 @@ CleanRL-style one has neither evaluations nor checkpoints). Median (range) of th
 on another seed. A ratio is what another takes over what `fast` takes in the same repeat; it stands only where
 `fast` passed the [learning gate](learning.md). *Steps played* are those of training and of all evaluations, which last
 as long as the policies do; rlx alone plays 20 episodes of the random policy too. *Env stepping alone* is what so many
-steps take of `fast`'s CPU seconds: what no trainer can save. LunarLander's ratio to SB3
+steps take of `fast`'s CPU seconds. LunarLander's ratio to SB3
 says more about evaluations than about training: in three seeds looked at apart (on a busy machine, imports not counted)
 they took 12.6 of 19.0, 13.2 of 18.6 and 3.8 of 9.1 of SB3's CPU seconds. Were they free, about 3 would be left of it.
 """

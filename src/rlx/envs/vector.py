@@ -15,6 +15,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
 from rlx.config.schema import Env
+from rlx.envs import acrobot
 from rlx.envs.arguments import refuse_unknown
 from rlx.envs.make import make_env, make_worlds, named_by, quiet
 from rlx.envs.record import reward_terms
@@ -93,6 +94,7 @@ class SyncVector(SyncVectorEnv[Any, Any]):
         self.keeps_infos = True
         space = self.single_observation_space
         self._is_plain = isinstance(space, gymnasium.spaces.Box) and bool(space.shape)
+        self._foreseen = acrobot.places(self.envs)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         if not self._is_plain:
@@ -101,6 +103,8 @@ class SyncVector(SyncVectorEnv[Any, Any]):
         terminated, truncated = np.empty((2, self.num_envs), dtype=np.bool_)
         infos: dict[str, Any] = {}
         shown: list[Any] = self._env_obs
+        if self._foreseen:
+            acrobot.prepare(self._foreseen, actions)
         for index, (env, action) in enumerate(zip(self.envs, iterate(self.action_space, actions), strict=True)):
             shown[index], rewards[index], ends, is_cut, info = env.step(action)
             terminated[index], truncated[index] = ends, is_cut

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlx.config.expression import Expression
+from rlx.envs import acrobot
 from rlx.envs.make import make_env
 from rlx.envs.vector import is_batched, make_vector
 from rlx.envs.worlds import AnyVector
@@ -282,11 +283,14 @@ def _play(lanes: list[Lane], policy: Policy, protocol: Protocol, tell: Callable[
         lane.rewind()
         lane.begin()
     policy.reset()
+    foreseen = acrobot.places([lane.env for lane in lanes])
     playing = dict(enumerate(lanes))
     while playing:
         masks = np.stack([lane.mask() for lane in lanes]) if lanes[0].mask_of else None
         observations = gather([lane.observation for lane in lanes])
         actions = rows(policy.predict(observations, deterministic=protocol.deterministic, masks=masks))
+        if foreseen:
+            acrobot.prepare(foreseen, actions)
         finished = [index for index, lane in playing.items() if _ends(lane, actions[index])]
         if finished:
             tell(len(finished))
