@@ -115,9 +115,11 @@ def test_a_search_seed_never_confirms() -> None:
     assert objections(side("a"), changed(phase="search")) == []
 
 
-def test_the_seed_ranges_do_not_overlap_and_leave_nothing_out() -> None:
-    search, confirm, holdout = SEED_RANGES.values()
-    assert (search.start, search.stop, confirm.stop) == (0, confirm.start, holdout.start) == (0, 1000, 2000)
+def test_the_seed_ranges_do_not_overlap_and_what_lies_above_them_is_nobodys() -> None:
+    search, confirm = SEED_RANGES.values()
+    assert (search.start, search.stop, confirm.start, confirm.stop) == (0, 1000, 1000, 2000)
+    (one,) = objections(side("a", range(3), phase="search"), side("b", (2000, 1, 2), rate=0.01, phase="search"))
+    assert one.reason == "seed 2000 of b belongs to no phase, not to search"
 
 
 def test_evaluations_of_different_size_are_refused() -> None:

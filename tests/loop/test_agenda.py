@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -54,6 +55,17 @@ def test_a_full_pool_and_budget_ask_for_a_proposal() -> None:
 )
 def test_what_was_begun_is_finished_first(standing: Standing, expected: str) -> None:
     assert command(replace(APPROVED, standings=(standing,))) == expected
+
+
+@pytest.mark.parametrize(("how", "action"), [("lost", "check"), ("stopped", "mend"), ("", "mend")])
+def test_a_trial_that_was_lost_is_taken_up_again_and_one_that_was_stopped_when_somebody_says_so(
+    how: Literal["", "lost", "stopped"], action: str
+) -> None:
+    at = replace(APPROVED, standings=(Standing("c001", "debug", ended="trot_c001_001: lost", cut_off=how),))
+    step = agenda(at).next
+    assert (step.action, step.command) == (action, "rlx check candidate c001")
+    assert "trot_c001_001" in step.why
+    assert ("the same seeds are trained again" in step.why) == bool(how)
 
 
 def test_a_running_job_is_waited_for() -> None:

@@ -147,21 +147,3 @@ def test_a_worker_that_nobody_launched_refuses_to_train(lab: Lab) -> None:
         [sys.executable, "-P", "-m", "rlx.launch.supervisor", str(run), "0"], capture_output=True, cwd=lab.root
     )
     assert "no open job" in (run / "logs" / "seed_0.log").read_text()
-
-
-def test_a_job_whose_supervisor_was_killed_is_closed_as_lost_and_nothing_runs_twice(lab: Lab) -> None:
-    lab.found()
-    lab.rlx(
-        "propose", "--kind", "hyperparameter", "--hypothesis", "long", "-s", "algo.update_epochs=200",
-        "-s", "algo.learning_rate=0.001",
-    )  # fmt: skip
-    plan = lab.rlx("check", "candidate", "c001")["plan"]
-    first = lab.rlx("launch", "c001", "--plan", plan)
-    again = lab.rlx("launch", "c001", "--plan", plan)
-    assert (again["run"], again["is_known"]) == (first["run"], True)
-    supervisor = json.loads((lab.root / "runs" / first["run"] / "supervisor.json").read_text())
-    os.kill(supervisor["pid"], 9)
-    lab.rlx("wait", first["run"], "--timeout", "60", code=5)
-    state = lab.rlx("status")
-    assert state["jobs"] == []
-    assert state["candidates"][0]["state"] == "debug"

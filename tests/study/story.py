@@ -53,8 +53,10 @@ class Story:
     def start(self, job: str) -> None:
         self.tell("started", job=job, run=f"run_{job}", process={"pid": 7})
 
-    def end(self, job: str, seeds: tuple[int, ...] = (), outcome: str = "completed", **fields: Any) -> None:
-        states = {str(seed): outcome for seed in seeds}
+    def end(
+        self, job: str, seeds: tuple[int, ...] = (), outcome: str = "completed", *, states: Any = None, **fields: Any
+    ) -> None:
+        states = states or {str(seed): outcome for seed in seeds}
         self.tell("ended", **{"job": job, "outcome": outcome, "seeds": states, "says": "",
                               "spent": {"seeds": len(seeds), "seconds": 30.0 * len(seeds)}} | fields)  # fmt: skip
 

@@ -124,9 +124,8 @@ def test_seeds_are_for_what_a_verdict_takes_them_for() -> None:
 
 
 def test_no_seed_serves_two_purposes() -> None:
-    search, confirm, hold_out = SEEDS.values()
+    search, confirm = SEEDS.values()
     assert search.stop == confirm.start == 1000
-    assert confirm.stop == hold_out.start == 2000
     assert {phase: seeds_for(phase).start for phase in get_args(Phase)} == {
         "smoke": 0, "baseline": 0, "trial": 0, "promotion": 0, "confirmation": 1000,
     }  # fmt: skip

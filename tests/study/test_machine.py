@@ -68,6 +68,7 @@ class Model:
     jobs: dict[str, tuple[str, str, tuple[int, ...], Amount]] = field(default_factory=dict)
     spent: Amount = field(default_factory=Amount)
     used: dict[str, set[int]] = field(default_factory=dict)
+    again: dict[str, set[int]] = field(default_factory=dict)
     waves: dict[str, list[str]] = field(default_factory=dict)
     scored: dict[tuple[str, str], set[int]] = field(default_factory=dict)
     launched: set[str] = field(default_factory=set)
@@ -230,6 +231,7 @@ class Study(RuleBasedStateMachine):
         if is_free:
             model.states[name] = "draft"
             model.plans.pop(name, None)
+            model.scored.pop((name, "trial"), None)
 
     @rule(name=st.sampled_from(NAMES))
     def validate(self, name: str) -> None:
@@ -238,6 +240,8 @@ class Study(RuleBasedStateMachine):
         told = self.tell("moved", candidate=name, before="draft", after="validated", why="", plan=plan)
         assert told == is_draft
         if is_draft:
+            if model.plans.get(name, (plan,))[0] != plan:  # it was mended: what it trained before is another's
+                model.scored.pop((name, "trial"), None)
             model.states[name], model.plans[name] = "validated", (plan, model.recorded)
 
     @rule(name=st.sampled_from(NAMES))
@@ -327,6 +331,10 @@ class Study(RuleBasedStateMachine):
             model.states[name], model.waves[name] = "launched", []
         if phase == "trial":
             self._settle(name, outcome)
+        if outcome == "lost" and phase != "smoke":
+            again = set(seeds) - model.again.setdefault(name, set())
+            model.again[name] |= again
+            model.used[name] -= again
         if outcome == "completed":
             self._evaluate(name, phase, seeds)
 

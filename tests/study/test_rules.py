@@ -467,7 +467,7 @@ def intent(job: str, name: str, phase: str, seeds: list[int], reserved: int) -> 
         ("drawn", {"purpose": "search", "first": 1, "episodes": 1, "candidates": []},
          "`search` is drawn for 0 candidates"),
         ("drawn", {"purpose": "hold-out", "first": 1, "episodes": 1, "candidates": ["c001"]},
-         "drawn before every checkpoint was recorded"),
+         "`hold-out` is drawn for 1 candidates"),
         ("drawn", {"purpose": "confirm", "first": 1, "episodes": 1, "candidates": ["c001"]},
          "c001: drawn before every checkpoint was recorded"),
         ("evaluated", {"candidate": "c001", "phase": "trial", "seed": 0, "level": "guessed", "file": "f",
@@ -608,3 +608,100 @@ def test_no_row_whatever_it_holds_breaks_the_replay(kind: str, garbage: dict[str
 
     if after.violations:
         assert after.__dict__ | {"rows": 0, "violations": ()} == before.__dict__ | {"rows": 0, "violations": ()}
+
+
+@pytest.mark.parametrize("how", ["lost", "interrupted", "prepared"])
+def test_a_seed_that_was_lost_or_stopped_is_trained_once_more_and_never_a_third_time(how: str) -> None:
+    story = Story()
+    story.bring("c001", "validated")
+    states = {"3": "completed", "4": how, "5": "failed"}
+    for number, seeds in enumerate(((3, 4, 5), (4,))):
+        story.intend(f"t{number}", "c001", "trial", seeds)
+        story.start(f"t{number}")
+        ended = {str(seed): states[str(seed)] for seed in seeds}
+        story.end(f"t{number}", seeds, outcome="lost", states=ended)
+        story.decide("c001", "debug") if story.state.candidates["c001"].state == "completed" else None
+        story.tell("moved", candidate="c001", before="debug", after="draft", why="")
+        story.validate("c001")
+
+    first, second = story.state.jobs_of("c001", "trial")
+    assert says(story) == []
+    assert (first.again, second.again) == ({4}, frozenset())
+    assert (first.counted_seeds, second.counted_seeds) == ((3, 5), (4,))
+    assert story.state.used_seeds("c001") == {3, 4, 5}
+    story.intend("third", "c001", "trial", (4,))
+    assert says(story) == ["a seed was used by c001 before"]
+
+
+def test_what_a_candidate_trained_before_it_was_mended_is_no_evidence() -> None:
+    story = Story()
+    story.bring("c001", "completed")
+    story.decide("c001", "debug")
+    story.tell("moved", candidate="c001", before="debug", after="draft", why="mended")
+    assert [job.is_set_aside for job in story.state.jobs_of("c001", "trial")] == [False]
+    story.tell("moved", candidate="c001", before="draft", after="validated", why="checked", plan="another plan")
+
+    assert says(story) == []
+    assert [job.counted_seeds for job in story.state.jobs_of("c001", "trial")] == [()]
+    assert story.state.scores("c001", "trial") == {}
+    assert story.state.used_seeds("c001") == {0, 1, 2}, "its luck is not tried again"
+
+
+def test_a_candidate_that_is_checked_again_unchanged_keeps_what_it_trained() -> None:
+    story = Story()
+    story.bring("c001", "completed")
+    story.decide("c001", "debug")
+    story.tell("moved", candidate="c001", before="debug", after="draft", why="mended")
+    story.validate("c001")
+
+    assert [job.counted_seeds for job in story.state.jobs_of("c001", "trial")] == [(0, 1, 2)]
+    assert len(story.state.scores("c001", "trial")) == 3
+
+
+def test_every_claim_is_about_seeds_that_no_earlier_one_was_about() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    assert story.state.claim_seeds("baseline", "c001") == ()
+    story.claim("c001", (1000, 1001))
+    story.decide("c001", "confirmed")
+    story.bring("c002", "advanced")
+    assert story.state.claim_seeds("baseline", "c002") == (), "the first claim's baseline is the first claim's"
+    story.job("baseline-2", "baseline", "confirmation", (1002, 1003))
+    assert story.state.claim_seeds("baseline", "c002") == (1002, 1003)
+    story.job("c002-2", "c002", "confirmation", (1000, 1001))
+    for side, seeds in (("baseline", (1002, 1003)), ("c002", (1000, 1001))):
+        hashes = {str(seed): f"{side}-{seed}-2" for seed in seeds}
+        story.tell("weights", candidate=side, run=f"run_{side}-2", checkpoints=hashes)
+    story.tell("drawn", purpose="confirm", first=10**6, episodes=50, candidates=["baseline", "c002"])
+    for side, seeds in (("baseline", (1002, 1003)), ("c002", (1000, 1001))):
+        for seed in seeds:
+            story.evaluate(side, "confirmation", seed, 5.0)
+    story.decide("c002", "confirmed")
+
+    state = story.state
+    assert says(story) == []
+    assert [state.claim_seeds("baseline", name) for name in ("c001", "c002")] == [(1000, 1001), (1002, 1003)]
+    assert [dict(draw.seeds) for draw in state.draws] == [
+        {"baseline": {1000, 1001}, "c001": {1000, 1001}}, {"baseline": {1002, 1003}, "c002": {1000, 1001}},
+    ]  # fmt: skip
+    assert state.incumbent == "c002"
+
+
+def test_a_claim_needs_seeds_of_the_baseline_that_are_its_own() -> None:
+    story = Story()
+    story.bring("c001", "confirmed")
+    story.bring("c002", "advanced")
+    story.job("c002-2", "c002", "confirmation", (1000,))
+    story.tell("weights", candidate="c002", run="run_c002-2", checkpoints={"1000": "x"})
+    fields = {"purpose": "confirm", "first": 5, "episodes": 50, "candidates": ["baseline", "c002"]}
+    assert refused(story, "drawn", **fields) == "baseline: drawn before every checkpoint was recorded"
+
+
+def test_a_crashed_seed_of_the_baselines_claim_is_replaced_and_one_of_the_heads_counts() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    for side in ("baseline", "c001"):
+        story.intend(f"{side}-c", side, "confirmation", (1000, 1001))
+        story.start(f"{side}-c")
+        story.end(f"{side}-c", (1000, 1001), states={"1000": "completed", "1001": "failed"})
+    assert [story.state.claim_size(side, "c001") for side in ("baseline", "c001")] == [1, 2]

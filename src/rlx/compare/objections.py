@@ -13,8 +13,8 @@ NOT_TRAINED = ("run_name", "seed", "seeds", "log", "stop", "resources", "checkpo
 """Config sections that name a run, its replicates or what is kept of it, and change nothing of what is learned."""
 STEP_TOLERANCE = 0.05
 """Trainers round the budget up to whole rollouts; a larger difference in steps is a difference in budget."""
-SEED_RANGES = {"search": range(0, 1000), "confirm": range(1000, 2000), "holdout": range(2000, 2**31)}
-"""The training seeds a study may use in each phase: what was searched on never confirms."""
+SEED_RANGES = {"search": range(0, 1000), "confirm": range(1000, 2000)}
+"""The training seeds a study may use in each phase: what was searched on never confirms. Those above are nobody's."""
 
 NO_GIT = "no git"
 """The code of an attempt outside any repository, where its files could not be hashed either."""
@@ -84,7 +84,7 @@ def _outside_range(side: Side) -> Iterator[Objection]:
         return
     for one in side.ordered:
         if one.seed not in allowed:
-            used = next(name for name, seeds in SEED_RANGES.items() if one.seed in seeds)
+            used = next((name for name, seeds in SEED_RANGES.items() if one.seed in seeds), "no phase")
             yield Objection(
                 f"seed {one.seed} of {side.name} belongs to {used}, not to {side.phase}",
                 "" if side.is_script else f"rlx train --more {side.name} --seeds {allowed.start},",

@@ -82,15 +82,19 @@ RULE = Rule()
 
 @dataclass(frozen=True)
 class Complexity:
-    """What a change costs its readers: changed lines and policy parameters, both against the original baseline."""
+    """What a policy costs its readers: the lines and keys changed since the original baseline, and its parameters.
+
+    Parameters that nobody can count (of a policy that is not rlx's own: None) are no difference.
+    """
 
     lines: int = 0
-    parameters: int = 0
+    parameters: int | None = None
 
     def is_simpler_than(self, other: Complexity) -> bool:
         """Say whether it has less of one and no more of the other."""
-        no_more = self.lines <= other.lines and self.parameters <= other.parameters
-        return no_more and self != other
+        is_known = self.parameters is not None and other.parameters is not None
+        ours, theirs = (self.parameters or 0, other.parameters or 0) if is_known else (0, 0)
+        return self.lines <= other.lines and ours <= theirs and (self.lines, ours) != (other.lines, theirs)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,9 @@ def _document(evaluator: Evaluator, request: Mapping[str, Any], subject: Mapping
 def _of_bundle(evaluator: Evaluator, path: Path, *, named: list[str]) -> tuple[Evaluation, dict[str, Any]]:
     checkpoint = checkpoints.read(path, with_replay=False)
     policy, note = fitting(evaluator, checkpoint, named=named)
-    about = {"step": checkpoint.step, "backend": checkpoint.backend, "algorithm": checkpoint.algorithm}
+    parameters = sum(int(array.size) for array in checkpoint.policy.values())
+    about = {"step": checkpoint.step, "backend": checkpoint.backend, "algorithm": checkpoint.algorithm,
+             "parameters": parameters}  # fmt: skip
     return evaluator.evaluate(policy), {**about, **({"note": note} if note else {})}
 
 

@@ -20,23 +20,22 @@ if TYPE_CHECKING:
     from rlx.config.schema import Env, Experiment, Scenario
 
 Metric = Literal["return", "success_rate", "pass_rate"]
-Purpose = Literal["parity", "selection", "report", "fresh", "search", "hold-out", "confirm"]
+Purpose = Literal["parity", "selection", "report", "fresh", "search", "confirm"]
 
 EPISODE_SEEDS: dict[Purpose, range] = {
     "parity": range(90_000, 100_000),
     "selection": range(100_000, 200_000),
     "report": range(200_000, 300_000),
     "fresh": range(300_000, 1_000_000),
-    "search": range(1_000_000, 100_000_000),
-    "hold-out": range(100_000_000, 500_000_000),
+    "search": range(1_000_000, 500_000_000),
     "confirm": range(500_000_000, 1_000_000_000),
 }
 """The reserved episode seeds: what chooses the best checkpoint never also reports it. Training stays out of all.
 
-`fresh` ones are used once a run: every evaluation with `--fresh` takes the next. A study's (`search`, `hold-out`,
-`confirm`) begin at an offset that is drawn when they are needed and recorded: some 10⁸ places that nobody can guess.
+`fresh` ones are used once a run: every evaluation with `--fresh` takes the next. A study's (`search`, `confirm`) begin
+at an offset that is drawn when they are needed and recorded: some 5·10⁸ places that nobody can guess.
 """
-DRAWN: tuple[Purpose, ...] = ("search", "hold-out", "confirm")
+DRAWN: tuple[Purpose, ...] = ("search", "confirm")
 
 
 def draw(purpose: Purpose, episodes: int) -> int:

@@ -40,7 +40,8 @@ from rlx.study.study import NULL, Study
 from rlx.study.task import Task
 
 SMOKE_SECONDS = 300.0
-RACE_SEEDS, HEAD_SEEDS = 3, 6
+RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6
+"""What the race's first and last look take of a candidate, and what a new head is trained on."""
 
 
 @dataclass(frozen=True)
@@ -359,22 +360,29 @@ def _job_name(state: State) -> str:
 
 
 def usual_count(state: State, contract: Contract, order: Order) -> int:
-    """Return how many seeds a phase trains: of the pool what is missing, of the race its next look."""
+    """Return how many seeds a phase trains: what its next look, its pool or its claim lacks."""
     assert contract.metric is not None
     wanted = contract.metric.seeds
     if order.phase == "smoke":
         return 1
     if order.phase == "trial":
-        return RACE_SEEDS
+        trained = sum(len(job.counted_seeds) for job in state.jobs_of(order.candidate, "trial"))
+        return max(1, (RACE_SEEDS if trained < RACE_SEEDS else LAST_SEEDS) - trained)
     if order.phase == "promotion":
-        return HEAD_SEEDS
+        return max(1, HEAD_SEEDS - _completed(state, order))
     if order.phase == "baseline":
-        return max(1, wanted - sum(how == "completed" for how in _seed_states(state, order)))
-    return wanted
+        return max(1, pool_seeds(contract) - _completed(state, order))
+    return max(1, wanted - state.claim_size(order.candidate, state.head))
 
 
-def _seed_states(state: State, order: Order) -> list[str]:
-    return [how for job in state.jobs_of(order.candidate, order.phase) for how in job.seed_states.values()]
+def pool_seeds(contract: Contract) -> int:
+    """Return how many seeds the baseline's pool has: as many as a claim's side, and what the race takes at least."""
+    return max(contract.metric.seeds if contract.metric else 0, HEAD_SEEDS)
+
+
+def _completed(state: State, order: Order) -> int:
+    jobs = state.jobs_of(order.candidate, order.phase)
+    return sum(how == "completed" for job in jobs for how in job.seed_states.values())
 
 
 def reserve_of(contract: Contract, phase: Phase, seeds: int) -> Amount:

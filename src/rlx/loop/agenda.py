@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import POINTS
@@ -32,6 +33,10 @@ class Standing:
     state: CandidateState
     plan: str = ""
     wants: int = 0
+    ended: str = ""
+    """Why a candidate that is to be mended has nothing to show."""
+    cut_off: Literal["", "lost", "stopped"] = ""
+    """How its trial ended without its fault: there is nothing to mend, and the same seeds are trained again."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +192,16 @@ def _unfinished(at: Position) -> Iterator[Step]:
         elif one.state == "draft":
             yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited", one.id)
         elif one.state == "debug":
-            why = f"{one.id} failed: mend its worktree, then check it"
-            yield Step("mend", f"rlx check candidate {one.id}", why, one.id)
+            yield _mend(one)
+
+
+def _mend(one: Standing) -> Step:
+    """Return what follows a trial that nothing came of: a look at it, or no more than another try."""
+    command, told = f"rlx check candidate {one.id}", f" ({one.ended})" if one.ended else ""
+    if one.cut_off:
+        why = f"{one.id} was {one.cut_off}{told}: check it, and the same seeds are trained again"
+        return Step("check" if one.cut_off == "lost" else "mend", command, why, one.id)
+    return Step("mend", command, f"{one.id} failed{told}: mend it, then check it", one.id)
 
 
 def _is_busy(at: Position, candidate: str) -> bool:

@@ -92,7 +92,7 @@ def _judged(study: Study, identity: str, *, say: Say) -> Judged:
     if standing is None:
         study.candidate(identity)  # says which there are
         raise Refused(f"{identity} is measured, not judged", hint="rlx next")
-    if standing.state == "advanced" and _is_claim_ready(state, identity):
+    if standing.state in ("advanced", "confirmed") and _is_claim_ready(study, state, identity):
         return _claimed(study, identity, say=say)
     if state.head == identity:
         scores.measure(study, [identity], "promotion", say=say)
@@ -101,8 +101,16 @@ def _judged(study: Study, identity: str, *, say: Say) -> Judged:
     return _raced(study, identity, say=say)
 
 
-def _is_claim_ready(state: State, identity: str) -> bool:
-    return all(scores.ended(state, side, "confirmation") for side in (BASELINE, identity))
+def _is_claim_ready(study: Study, state: State, identity: str) -> bool:
+    """Say whether a claim's episodes may be drawn, which ends its training: both sides have all the seeds they can."""
+    if state.claim_of(identity) is not None:
+        return True
+    if any(job.phase == "confirmation" for job in state.open_jobs):
+        return False
+    sides = [state.claim_size(side, identity) for side in (BASELINE, identity)]
+    wanted = study.contract().metric
+    missing = [max(0, wanted.seeds - size) for size in sides] if wanted else [0]
+    return all(sides) and (not any(missing) or sum(missing) > proceed.left_of(state, study.contract()).seeds)
 
 
 def _raced(study: Study, identity: str, *, say: Say) -> Judged:
@@ -111,7 +119,7 @@ def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     scores.measure(study, [head], phase, say=say)
     state = scores.measure(study, [identity], "trial", say=say)
     sides = scores.measured(state, head, phase), scores.measured(state, identity, "trial")
-    complexity = _complexity(study, head), _complexity(study, identity)
+    complexity = _complexity(study, state, head), _complexity(study, state, identity)
     result = _race(study.contract(), sides, complexity)
     found = objections(study, {head: phase, identity: "trial"})
     return Judged(identity, head, result, sides, complexity[1], tuple(found))
@@ -146,11 +154,16 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     sides = _claim_sides(state, identity)
     result = _confirmation(study, sides)
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
-    return Judged(identity, BASELINE, result, sides, _complexity(study, identity), tuple(found))
+    return Judged(identity, BASELINE, result, sides, _complexity(study, state, identity), tuple(found))
 
 
 def _claim_sides(state: State, identity: str) -> Sides:
-    return scores.measured(state, BASELINE, "confirmation"), scores.measured(state, identity, "confirmation")
+    """Return both sides on the seeds that this claim is about: the baseline of an earlier one is another pool."""
+    ours, theirs = (
+        [one for one in scores.measured(state, side, "confirmation") if one.seed in state.claim_seeds(side, identity)]
+        for side in (BASELINE, identity)
+    )
+    return ours, theirs
 
 
 def _confirmation(study: Study, sides: Sides) -> Confirmation:
@@ -171,7 +184,8 @@ def judged_again(study: Study, event: Event) -> Race | Confirmation:
         return _confirmation(study, _claim_sides(state, identity))
     ours = scores.measured(state, against, _head_phase(against))
     theirs = scores.measured(state, identity, "trial")[: event["n"][1]]
-    return _race(study.contract(), (ours, theirs), (_complexity(study, against), _complexity(study, identity)))
+    complexity = _complexity(study, state, against), _complexity(study, state, identity)
+    return _race(study.contract(), (ours, theirs), complexity)
 
 
 def _guardrails(
@@ -194,12 +208,11 @@ def _value(study: Study, expression: Expression, one: Measured) -> float:
     return expression.value({name: files.number(value) for name, value in figures.items() if files.is_number(value)})
 
 
-def _complexity(study: Study, identity: str) -> Complexity:
-    """Return what a candidate adds to the baseline: changed lines, and keys as one line each."""
-    if identity in NULL:
-        return Complexity()
-    keys = {key for one in study.chain(identity) for key in one.changes}
-    return Complexity(door.changed_lines(study.patch(identity) or b"") + len(keys))
+def _complexity(study: Study, state: State, identity: str) -> Complexity:
+    """Return what a candidate adds to the baseline, changed lines and keys as one line each, and its parameters."""
+    keys = {key for one in study.chain(identity) for key in one.changes} if identity not in NULL else set()
+    lines = door.changed_lines(study.patch(identity) or b"") + len(keys)
+    return Complexity(lines, state.parameters(identity))
 
 
 def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
@@ -224,7 +237,9 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
             "decided", candidate=judged.candidate, decision=decision, p=result.p, effect=result.effect,
             interval=[result.interval.low, result.interval.high], n=list(result.n),
             provisional=judged.answer == "provisional", against=judged.against, level=judged.level,
-            study=about_study, says=result.reason, test="race" if isinstance(result, Race) else "claim",
+            study=about_study, says="; ".join(judged.objections) or result.reason,
+            test="race" if isinstance(result, Race) else "claim",
+            lines=judged.complexity.lines, parameters=judged.complexity.parameters,
         )  # fmt: skip
         return event.id, decision, about_study
 

@@ -27,7 +27,7 @@ NO_SPREAD = (
 def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
     """Train what the pool lacks, measure it, and return how noisy the baseline is."""
     contract = study.contract()
-    wanted = contract.metric.seeds if contract.metric else 0
+    wanted = door.pool_seeds(contract)
     for _ in range(ROUNDS):
         if len(known(study)) >= wanted:
             break

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 from rlx.compare.race import RULE
 from rlx.launch import door
@@ -13,6 +15,7 @@ from rlx.study import stops
 from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
+from rlx.study.ledger import Event
 from rlx.study.state import State
 from rlx.study.study import Study
 
@@ -46,15 +49,13 @@ def position(study: Study) -> Position:
         approval=_approval_missing(study, state, contract),
         waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),
         pool=_completed(state, BASELINE, "baseline"),
-        pool_wanted=wanted,
+        pool_wanted=door.pool_seeds(contract),
         standings=tuple(_standings(state)),
         head=state.head,
         head_fresh=_completed(state, state.head, "promotion"),
         head_measured=len(state.scores(state.head, "promotion")),
         plans=_plans(state),
-        confirmed=frozenset(
-            side for side in (BASELINE, state.head) if _completed(state, side, "confirmation") >= wanted
-        ),
+        confirmed=frozenset(side for side in (BASELINE, state.head) if state.claim_size(side, state.head) >= wanted),
         claims_left=_claims_left(state, contract),
         seeds_left=left.seeds,
         claim_seeds=2 * wanted,
@@ -98,10 +99,21 @@ def _completed(state: State, candidate: str, phase: Any) -> int:
 def _standings(state: State) -> list[Standing]:
     found = []
     for one in state.candidates.values():
-        trained = len([1 for job in scores.ended(state, one.id, "trial") for _ in job.seeds])
+        trained = sum(len(job.counted_seeds) for job in scores.ended(state, one.id, "trial"))
         wants = max(0, RULE.last - trained) if one.state == "inconclusive" and trained else 0
-        found.append(Standing(one.id, one.state, one.plan or "", wants))
+        standing = Standing(one.id, one.state, one.plan or "", wants)
+        found.append(_failed(standing, state, one.decisions) if one.state == "debug" else standing)
     return found
+
+
+def _failed(standing: Standing, state: State, decisions: Sequence[Event]) -> Standing:
+    """Say why a candidate is to be mended, and whether its last trial was only cut off."""
+    last = state.jobs_of(standing.id, "trial")[-1]
+    if last.outcome == "completed":
+        return replace(standing, ended=str(decisions[-1].get("says", "")) if decisions else "")
+    is_cut_off = len(last.again) == len(last.seeds)
+    how: Literal["lost", "stopped"] = "stopped" if last.outcome == "cancelled" else "lost"
+    return replace(standing, ended=f"{last.run}: {last.outcome}", cut_off=how if is_cut_off else "")
 
 
 def _plans(state: State) -> dict[str, str]:

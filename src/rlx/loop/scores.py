@@ -47,7 +47,7 @@ def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
     scores = state.evaluations.get((candidate, phase), {})
     found = []
     for job in ended(state, candidate, phase):
-        for seed in job.seeds:
+        for seed in job.counted_seeds:
             score = scores.get(seed)
             if score is not None:
                 value = None if math.isnan(score.value) else score.value
@@ -58,8 +58,8 @@ def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
 
 
 def ended(state: State, candidate: str, phase: Phase) -> list[Job]:
-    """Return the jobs of a phase that ran and are over."""
-    return [job for job in state.jobs_of(candidate, phase) if not job.is_open and job.used_seeds]
+    """Return the jobs of a phase that ran, are over, and are evidence."""
+    return [job for job in state.jobs_of(candidate, phase) if not job.is_open and job.counted_seeds]
 
 
 def unmeasured(state: State, candidate: str, phase: Phase) -> dict[str, list[int]]:
@@ -67,7 +67,7 @@ def unmeasured(state: State, candidate: str, phase: Phase) -> dict[str, list[int
     scores = state.evaluations.get((candidate, phase), {})
     found: dict[str, list[int]] = {}
     for job in ended(state, candidate, phase):
-        for seed in job.seeds:
+        for seed in job.counted_seeds:
             if job.seed_states.get(seed) == COMPLETED and seed not in scores:
                 found.setdefault(str(job.run), []).append(seed)
     return found
@@ -147,7 +147,7 @@ def _measure(
         study.ledger.append(
             "evaluated", key=f"{candidate}:{phase}:{one.seed}:{draw.row}", candidate=candidate, phase=phase,
             seed=one.seed, level=one.document["level"], file=name, sha256=files.sha256(one.file.read_bytes()),
-            score=score_of(study, one.document),
+            score=score_of(study, one.document), parameters=one.document.get("parameters"),
         )  # fmt: skip
 
 

@@ -61,6 +61,8 @@ def _score_problem(study: Study, event: Event) -> str:
     if files.sha256(content) != event["sha256"]:
         return f"{event['file']} is not the file that was recorded"
     document = files.decode(content)
+    if document.get("parameters") != event.get("parameters"):
+        return f"{event['file']} counts {document.get('parameters')} parameters, the ledger {event.get('parameters')}"
     again = scores.score_of(study, {**document, "figures": figures_again(document)})
     told = files.number(event["score"])
     is_same = math.isclose(again, told, rel_tol=CLOSE, abs_tol=CLOSE) or (again != again and told != told)

@@ -51,11 +51,10 @@ NULL_LAUNCHES: dict[str, frozenset[Phase]] = {
     REHEARSAL: frozenset({"smoke"}),
 }
 """The candidates that change nothing and have no life of their own, and the phases they run in."""
-Purpose = Literal["search", "confirm", "hold-out"]
+Purpose = Literal["search", "confirm"]
 SEEDS: dict[Purpose, range] = {
     "search": range(0, 1000),
     "confirm": range(1000, 2000),
-    "hold-out": range(2000, 2**31),
 }
 """The training seeds that each purpose draws from (`compare/objections.py` has the same); no seed serves two."""
 

@@ -32,6 +32,8 @@ class Row:
     p: float | None = None
     against: str = ""
     says: str = ""
+    lines: int | None = None
+    parameters: int | None = None
     files: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
 
@@ -46,7 +48,8 @@ class Row:
             "candidate": self.candidate, "kind": self.kind, "description": self.description, "status": self.status,
             "score": self.score, "scores": list(self.scores), "seeds": self.seeds, "seconds": self.seconds,
             "effect": self.effect, "interval": list(self.interval) if self.interval else None, "p": self.p,
-            "against": self.against, "says": self.says, "files": list(self.files), "runs": list(self.runs),
+            "against": self.against, "says": self.says, "lines": self.lines, "parameters": self.parameters,
+            "files": list(self.files), "runs": list(self.runs),
         }  # fmt: skip
 
 
@@ -71,6 +74,8 @@ def _row(state: State, name: str, candidate: Candidate | None) -> Row:
         seeds=sum(one.seeds for one in spent),
         seconds=sum(one.seconds for one in spent),
         **_decided(last),
+        lines=last.get("lines") if last else 0 if name == BASELINE else None,
+        parameters=state.parameters(name),
         files=tuple(score.file for score in scores),
         runs=tuple(dict.fromkeys(str(job.run) for job in jobs if job.run)),
     )
@@ -159,7 +164,7 @@ def _facts(state: State, contract: Contract, around: Surroundings) -> Iterator[s
 
 
 def _table(table: Sequence[Row], metric: str) -> str:
-    head = ["candidate", "kind", "status", metric, "effect", "p", "seeds", "what was thought"]
+    head = ["candidate", "kind", "status", metric, "effect", "p", "seeds", "lines", "parameters", "what was thought"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(_cells(row)) + " |" for row in table)])
 
@@ -175,6 +180,8 @@ def _cells(row: Row) -> list[str]:
         effect,
         figure(row.p) if row.p is not None else NOTHING,
         str(row.seeds),
+        str(row.lines) if row.lines is not None else NOTHING,
+        f"{row.parameters:,}" if row.parameters is not None else NOTHING,
         _plain(row.description),
     ]
 

@@ -5,7 +5,9 @@ jobs make are implied by their rows, so that no crash can come between: a trial'
 launched, the `ended` of its last open trial completed (one completed) or debug (none did). `decided` makes the move it
 names, and with it the head's and the incumbent's; a claim that was not shown is decided inconclusive and leaves an
 advanced candidate where it is. `moved` rows are for validated, draft, debug and reverted. The baseline and the
-rehearsal have no standing; their jobs count like any other. Smoke runs use up seconds and no seeds.
+rehearsal have no standing; their jobs count like any other. Smoke runs use up seconds and no seeds. A seed that was
+lost or stopped is free once more, so that the same one is trained again; what a candidate trained before it was mended
+(checked with another plan) is set aside. Every claim is about confirmation seeds that no earlier one was about.
 
 What is not covered: whether figures are right (`study verify` recomputes them), whether a signature holds, when an
 approval ran out, and the limits of the contract, whose text is not in the ledger (`gates` has those).
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import get_args
@@ -37,6 +39,8 @@ from rlx.study.lifecycle import (
 from rlx.study.standing import Approval, Draw, Job, Outcome, Queued, Score, Standing, Violation, Weights
 from rlx.study.terms import APPROVAL_LEVELS, Level
 
+BLAMELESS = frozenset({"lost", "interrupted", "prepared", "running"})
+"""How seeds end without their fault: a machine that went down, somebody who stopped them."""
 _DEEDS = frozenset({"amended", "approved", "proposed", "moved", "intent", "decided"})
 """What is done after a refusal answers it: it is history then, and no longer open."""
 STUDY_DECISIONS = ("continue", "stop", "rollback", "narrow", "escalate")
@@ -76,6 +80,8 @@ class Rules:
         self._hashes: set[str] = set()
         self._nonces: set[str] = set()
         self._used: dict[str, set[int]] = defaultdict(set)
+        self._again: dict[str, set[int]] = defaultdict(set)
+        self._claimed: dict[str, set[int]] = defaultdict(set)
         self._runs: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._phase_seeds: dict[tuple[str, Phase], set[int]] = defaultdict(set)
         self._completed: dict[tuple[str, Phase], set[int]] = defaultdict(set)
@@ -136,6 +142,7 @@ class Rules:
         _require(is_revisable, f"{name} is {before.state if before else ''} and cannot be proposed again")
         _require(not self._open[name, "trial"], f"{name} has a trial that has not ended")
         made = Standing(name, _text(event, "kind"), _text(event, "sha256"))
+        self._set_aside(name)
         self.candidates[name] = replace(made, decisions=before.decisions) if before else made
 
     def moved(self, event: Event) -> None:
@@ -146,8 +153,16 @@ class Rules:
         _require(not self._open[standing.id, "trial"], f"{standing.id} has a trial that has not ended")
         if after == "validated":
             plan, content = _text(event, "plan"), event.get("content")
+            if standing.plan not in (None, plan):
+                self._set_aside(standing.id)
             standing = replace(standing, plan=plan, contract=self.contract, content=content)
         self._move(standing, after)
+
+    def _set_aside(self, name: str) -> None:
+        """What a candidate trained so far is no evidence for what it has become."""
+        for job in [one for one in self.jobs.values() if (one.candidate, one.phase) == (name, "trial")]:
+            self.jobs[job.id] = replace(job, is_set_aside=True)
+        self.evaluations.pop((name, "trial"), None)
 
     def refused(self, event: Event) -> None:
         _require(isinstance(event["reasons"], list), "a refusal has its reasons")
@@ -208,7 +223,8 @@ class Rules:
         is_paid = job.phase == "smoke" or spent.seeds >= len(completed)
         _require(is_paid, "fewer seeds are accounted for than were completed")
         spent = Amount(0, spent.seconds) if job.phase == "smoke" else spent
-        ended = replace(job, outcome=outcome, spent=spent, seed_states=MappingProxyType(states))
+        again = self._once_more(job, states)
+        ended = replace(job, outcome=outcome, spent=spent, seed_states=MappingProxyType(states), again=again)
         self.jobs[job.id] = ended
         self.spent += spent
         key = (job.candidate, job.phase)
@@ -217,9 +233,24 @@ class Rules:
         if outcome == "abandoned" and job.process is None:
             if job.phase != "smoke":
                 self._used[job.candidate].difference_update(job.seeds)
+                self._phase_seeds[key].difference_update(job.seeds)
         else:
             self._launch(job)
         self._finish(ended)
+
+    def _once_more(self, job: Job, states: Mapping[int, str]) -> frozenset[int]:
+        """Free the seeds that ended without their fault: the same ones again, so that stopping one gains nothing.
+
+        Once: a seed that ends so a second time is used up, and counts as one that crashed.
+        """
+        if job.phase == "smoke":
+            return frozenset()
+        known = self._again[job.candidate]
+        again = frozenset(seed for seed in job.seeds if states.get(seed) in BLAMELESS) - known
+        known |= again
+        self._used[job.candidate] -= again
+        self._phase_seeds[job.candidate, job.phase] -= again
+        return again
 
     def _launch(self, job: Job) -> None:
         """A trial that runs, or that ended before anybody could say that it ran, makes its candidate launched."""
@@ -248,22 +279,26 @@ class Rules:
             self.weights[name].setdefault(seed, Weights(sha, self.row))
 
     def drawn(self, event: Event) -> None:
-        names = tuple(event["candidates"])
-        draw = Draw(_text(event, "purpose"), int(event["first"]), int(event["episodes"]), names, self.row)
-        _require(draw.purpose in SEEDS and bool(names), f"`{draw.purpose}` is drawn for {len(names)} candidates")
-        if draw.purpose == "confirm":
-            for name in names:
-                self._permit_draw(name)
-        elif draw.purpose == "hold-out":
-            _require(all(self.weights.get(name) for name in names), "drawn before every checkpoint was recorded")
+        names, purpose = tuple(event["candidates"]), _text(event, "purpose")
+        is_claim = purpose == "confirm"
+        seeds = {name: self._unclaimed(name) for name in names} if is_claim else {}
+        draw = Draw(purpose, int(event["first"]), int(event["episodes"]), names, self.row, MappingProxyType(seeds))
+        _require(purpose in SEEDS and bool(names), f"`{purpose}` is drawn for {len(names)} candidates")
+        for name in names if is_claim else ():
+            self._permit_draw(name)
         self.draws.append(draw)
-        if draw.purpose == "confirm":
-            self._confirm_draws.update(dict.fromkeys(names, draw))
+        for name in names if is_claim else ():
+            self._confirm_draws[name] = draw
+            self._claimed[name] |= seeds[name]
+
+    def _unclaimed(self, name: str) -> frozenset[int]:
+        """Return the confirmation seeds of a side that no earlier claim was about."""
+        return frozenset(self._phase_seeds[name, "confirmation"] - self._claimed[name])
 
     def _permit_draw(self, name: str) -> None:
         """Confirm episodes come into being once a candidate, after every checkpoint they will measure is recorded."""
         key: tuple[str, Phase] = (name, "confirmation")
-        weights, trained = self.weights.get(name, {}), self._completed[key]
+        weights, trained = self.weights.get(name, {}), self._completed[key] & self._unclaimed(name)
         _require(not self._open[key], f"{name} has a confirmation that has not ended")
         _require(bool(trained) and trained <= weights.keys(), f"{name}: drawn before every checkpoint was recorded")
         _require(name == BASELINE or name not in self._confirm_draws, f"{name}: episodes were drawn before")
@@ -271,12 +306,14 @@ class Rules:
     def evaluated(self, event: Event) -> None:
         name, phase, seed = _text(event, "candidate"), event["phase"], int(event["seed"])
         level, value = event["level"], files.number(event["score"])
-        score = Score(value, level, _text(event, "file"), _text(event, "sha256"), self.contract)
+        parameters = event.get("parameters")
+        score = Score(value, level, _text(event, "file"), _text(event, "sha256"), self.contract, parameters)
+        _require(parameters is None or type(parameters) is int, "parameters are counted")
         _require(level in get_args(Level), f"there is no level `{level}`")
         _require(seed in self._phase_seeds[name, phase], f"{name} trained no seed {seed} in the phase {phase}")
         if phase == "confirmation":
             draw, weights = self._confirm_draws.get(name), self.weights.get(name, {}).get(seed)
-            is_late = draw is None or weights is None or weights.row > draw.row
+            is_late = draw is None or weights is None or weights.row > draw.row or seed not in draw.seeds[name]
             _require(not is_late, "episodes were drawn before the checkpoint was recorded, or not at all")
         known = self.evaluations.get((name, phase), {}).get(seed)
         is_first = known is None or known.sha256 == score.sha256 or known.contract != self.contract
@@ -318,10 +355,12 @@ class Rules:
         _require(not event.get("provisional"), "a provisional decision confirms nothing")
         draw = self._confirm_draws.get(standing.id)
         _require(draw is not None and BASELINE in draw.candidates, "no episodes were drawn for it and the baseline")
+        assert draw is not None
         for name in (standing.id, BASELINE):
-            scores = self.evaluations.get((name, "confirmation"), {})
+            known = self.evaluations.get((name, "confirmation"), {})
+            scores = [score for seed, score in known.items() if seed in draw.seeds[name]]
             _require(bool(scores), f"{name} has no confirmation scores")
-            _require(all(score.level != "reported" for score in scores.values()), f"{name}'s scores are only reported")
+            _require(all(score.level != "reported" for score in scores), f"{name}'s scores are only reported")
 
     def queued(self, event: Event) -> None:
         job = _text(event, "job")

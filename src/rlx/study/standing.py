@@ -56,6 +56,10 @@ class Job:
     outcome: Outcome | None = None
     spent: Amount | None = None
     seed_states: Mapping[int, str] = field(default_factory=dict)
+    again: frozenset[int] = frozenset()
+    """The seeds that ended without their fault (lost, interrupted, never begun) and may be trained once more."""
+    is_set_aside: bool = False
+    """Whether it trained what its candidate no longer is: it was mended since, and this is no evidence."""
 
     @property
     def is_open(self) -> bool:
@@ -66,6 +70,11 @@ class Job:
     def used_seeds(self) -> tuple[int, ...]:
         """The seeds it may have trained: none where it was abandoned before it started."""
         return () if self.outcome == "abandoned" and self.process is None else self.seeds
+
+    @property
+    def counted_seeds(self) -> tuple[int, ...]:
+        """The seeds that are evidence, in order, whether they completed or not."""
+        return () if self.is_set_aside else tuple(seed for seed in self.used_seeds if seed not in self.again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +95,8 @@ class Score:
     file: str
     sha256: str
     contract: str | None
+    parameters: int | None = None
+    """How many the policy has; None where it is not one of rlx's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +109,17 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Episode seeds that came into being in a row of the ledger, for these candidates."""
+    """Episode seeds that came into being in a row of the ledger, for these candidates.
+
+    `seeds` are, of a claim, the training seeds of each side that it is about: an earlier claim's are another's.
+    """
 
     purpose: str
     first: int
     episodes: int
     candidates: tuple[str, ...]
     row: int
+    seeds: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

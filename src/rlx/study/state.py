@@ -90,7 +90,26 @@ class State:
     def used_seeds(self, candidate: str) -> frozenset[int]:
         """Return the training seeds a candidate has used up, whatever became of them; smoke runs use none up."""
         mine = (job for job in self.jobs.values() if job.candidate == candidate and job.phase != "smoke")
-        return frozenset(seed for job in mine for seed in job.used_seeds)
+        return frozenset(seed for job in mine for seed in job.used_seeds if seed not in job.again)
+
+    def claim_of(self, candidate: str) -> Draw | None:
+        """Return the episodes that were drawn to claim a candidate; None where none were."""
+        return next((one for one in self.draws if one.purpose == "confirm" and candidate in one.candidates), None)
+
+    def claim_seeds(self, side: str, candidate: str) -> tuple[int, ...]:
+        """Return a side's confirmation seeds of a candidate's claim: those drawn for, else those of no claim yet."""
+        draw = self.claim_of(candidate)
+        others = {seed for one in self.draws for seed in one.seeds.get(side, ()) if one is not draw}
+        mine = dict.fromkeys(seed for job in self.jobs_of(side, "confirmation") for seed in job.counted_seeds)
+        return tuple(seed for seed in mine if seed not in others and (draw is None or seed in draw.seeds[side]))
+
+    def claim_size(self, side: str, candidate: str) -> int:
+        """Return how many seeds a side of a claim has: one of the baseline's that crashed does not count."""
+        seeds = self.claim_seeds(side, candidate)
+        if side != BASELINE:
+            return len(seeds)
+        states = {seed: how for job in self.jobs_of(side, "confirmation") for seed, how in job.seed_states.items()}
+        return sum(states.get(seed) == "completed" for seed in seeds)
 
     def scores(self, candidate: str, *phases: Phase) -> dict[int, float]:
         """Return the evaluator's scores by training seed, of these phases (none named: all but smoke)."""
@@ -100,6 +119,12 @@ class State:
             for phase in wanted
             for seed, score in self.evaluations.get((candidate, phase), {}).items()
         }
+
+    def parameters(self, candidate: str) -> int | None:
+        """Return how many parameters a candidate's policies have, as the evaluator counted them; None: not known."""
+        found = [score.parameters for (name, _), known in self.evaluations.items() if name == candidate
+                 for score in known.values() if score.parameters is not None]  # fmt: skip
+        return max(found, default=None)
 
     def jobs_of(self, candidate: str, *phases: Phase) -> tuple[Job, ...]:
         """Return a candidate's jobs in order, of these phases (none named: all)."""

@@ -11,7 +11,7 @@ import argparse
 from typing import Any
 
 from rlx.hosts.cli.output import say
-from rlx.hosts.cli.words import figure, signed
+from rlx.hosts.cli.words import figure, plural, signed
 from rlx.runs import project
 
 
@@ -31,6 +31,13 @@ def render(data: dict[str, Any]) -> str:
     return "\n".join([*judged(data), f"next: {data['command']}"])
 
 
+def _complexity(*, lines: int, parameters: int | None) -> str:
+    counted = (
+        f"{parameters:,} parameters" if parameters is not None else "parameters not known (a policy of its own kind)"
+    )
+    return f"{plural(lines, 'changed line')} (a config key is one), {counted}"
+
+
 def judged(data: dict[str, Any]) -> list[str]:
     """Spell a judgement, with the level of its evidence and of its approval."""
     lines = [
@@ -45,7 +52,7 @@ def judged(data: dict[str, Any]) -> list[str]:
         f"why: {data['reason']}",
         *(f"guard: {name}: {one['answer']} ({one['reason']})" for name, one in data["guardrails"].items()),
         *(f"invalid: {one}" for one in data["objections"]),
-        f"complexity: {data['complexity']['lines']} changed lines, {data['complexity']['parameters']} parameters",
+        f"complexity: {_complexity(**data['complexity'])}",
         f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
     ]
     return lines
