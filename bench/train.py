@@ -5,8 +5,8 @@
 A training is what a user starts: import, environments, logging, periodic evaluation, checkpoints and the evaluations
 of the untrained and the final policy; `fast` through `rlx train`. The CleanRL-style one neither evaluates nor saves.
 Every repeat runs each of them once; medians and ranges. CPU seconds are those of all processes a training starts.
-A ratio stands only where the task passed the learning gate (bench/learning.py). With all tasks it writes bench/train.md
-table by table: some twenty minutes, on a machine with nothing else to do.
+A ratio stands only where the task passed the learning gate (bench/learning.py). It writes bench/train.md table by
+table, of the first one the rows of the tasks it timed: in all some twenty minutes, on a machine with nothing else to do.
 """
 
 from __future__ import annotations
@@ -318,10 +318,24 @@ def section(part: str, rows: list[list[str]], repeats: int, note: str) -> str:
 
 def write(part: str, text: str) -> None:
     """Put a table into the file in place of its last measurement."""
-    old = TABLE.read_text(encoding="utf-8").split("\n## ")[1:] if TABLE.exists() else []
-    known = {title: f"## {each.rstrip()}\n" for title in TITLES.values() for each in old if each.startswith(title)}
+    known = _sections()
     known[TITLES[part]] = text
     TABLE.write_text("\n".join([HEADER, *(known[one] for one in TITLES.values() if one in known)]), encoding="utf-8")
+
+
+def with_others(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows of whole trainings with those the file has of other tasks, in the order of the tasks."""
+    lines = [line for line in _sections().get(TITLES["whole"], "").splitlines() if line.startswith("| ")]
+    old = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines[1:]]
+    measured = {row[0] for row in rows}
+    padded = [row + [""] * (len(HEADERS["whole"]) - len(row)) for row in old if row[0] not in measured]
+    order = list(TASKS)
+    return sorted([*rows, *padded], key=lambda row: order.index(row[0]) if row[0] in order else len(order))
+
+
+def _sections() -> dict[str, str]:
+    old = TABLE.read_text(encoding="utf-8").split("\n## ")[1:] if TABLE.exists() else []
+    return {title: f"## {each.rstrip()}\n" for title in TITLES.values() for each in old if each.startswith(title)}
 
 
 def main() -> None:
@@ -334,7 +348,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one repeat of whole trainings, nothing is written")
     args = parser.parse_args()
     repeats = 1 if args.quick else args.repeats
-    is_full = not args.quick and args.tasks == list(TASKS) and repeats >= FEWEST_REPEATS
+    is_written = not args.quick and repeats >= FEWEST_REPEATS
     with tempfile.TemporaryDirectory() as place:
         contest = Contest(Path(place), peers.Peers(args.peers))
         if "sbx" not in contest.names:
@@ -342,8 +356,9 @@ def main() -> None:
         for part in args.only or (["whole"] if args.quick else TITLES):
             rows = rows_of(part, contest, args.tasks, repeats)
             measure.show(TITLES[part], HEADERS[part], rows)
-            if is_full:
-                write(part, section(part, rows, repeats, args.note))
+            if is_written:
+                whole = with_others(rows) if part == "whole" else rows
+                write(part, section(part, whole, repeats, args.note))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,16 @@ def test_a_table_takes_the_place_of_its_last_measurement(tmp_path: Path, monkeyp
     assert text.index(train.TITLES["first"]) < text.index(train.TITLES["worlds"])
 
 
+def test_tasks_timed_alone_leave_the_rows_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "TABLE", tmp_path / "train.md")
+    first, second, third = list(train.TASKS)[:3]
+    old = [[name, "fast", "1", "2.0", "2.0", "", "", "20%"] for name in (first, second, third)]
+    old.append([third, "sb3", "1", "9.0", "9.0", "4.5×", "4.5×", ""])
+    train.write("whole", train.section("whole", old, 5, ""))
+    new = [[second, "fast", "1", "1.0", "1.0", "", "", "20%"]]
+    assert train.with_others(new) == [old[0], new[0], old[2], old[3]]
+
+
 def test_no_ratio_stands_for_a_task_whose_gate_was_never_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert train.has_passed("cartpole")
     monkeypatch.setattr(train.learning, "judgement", lambda *_: None)
