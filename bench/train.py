@@ -6,7 +6,7 @@ A training is what a user starts: import, environments, logging, periodic evalua
 of the untrained and the final policy; `fast` through `rlx train`. The CleanRL-style one neither evaluates nor saves.
 Every repeat runs each of them once; medians and ranges. CPU seconds are those of all processes a training starts.
 A ratio stands only where the task passed the learning gate (bench/learning.py). It writes bench/train.md table by
-table, of the first one the rows of the tasks it timed: in all some twenty minutes, on a machine with nothing else to do.
+table, of the first one the rows of the tasks it timed: some twenty minutes on a machine with nothing else to do.
 """
 
 from __future__ import annotations
