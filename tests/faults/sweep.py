@@ -10,14 +10,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 OPERATIONS = Path(__file__).with_name("operations.py")
 KILL, FULL, BROKEN = "signal=KILL", "error=ENOSPC", "error=EIO"
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "ftruncate")
 CALLS = (*WRITES, "rename", "renameat2", "mkdir", "unlink", "unlinkat", "rmdir")
+KILLED = "+++ killed by SIGKILL +++"
+SPAWNS = ("clone", "clone3", "fork", "vfork")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,16 @@ def run(operation: str, root: Path, *inject: str, tracer: str) -> Outcome:
         environment |= {"FAULT_TRACE": str(trace), "FAULTS": " ".join(inject)}
     done = subprocess.run(argv, env=environment, capture_output=True, text=True)
     seen = trace.read_text()
-    return Outcome(done.stdout.split(), "+++ killed by SIGKILL +++" in seen, seen, done.stderr)
+    return Outcome(done.stdout.split(), KILLED in seen, seen, done.stderr)
+
+
+def traced(argv: Sequence[str | Path], *inject: str, trace: Path, **options: Any) -> Outcome:
+    """Run a program under faults that strike it alone, none of the processes it starts; `options` are Popen's."""
+    tracer = ["strace", "-y", "-qq", "-o", trace, f"--trace={','.join((*CALLS, *SPAWNS))}"]
+    faults = [f"--inject={fault}" for fault in inject]
+    done = subprocess.run([*tracer, *faults, *argv], capture_output=True, text=True, **options)
+    seen = trace.read_text()
+    return Outcome([done.stdout] if done.returncode == 0 else [], KILLED in seen, seen, done.stderr)
 
 
 def calls_of(trace: str) -> dict[str, int]:
@@ -87,10 +99,10 @@ def sweep(
             for number in range(1, count + 1):
                 root = fresh()
                 outcome = run(operation, root, f"{call}:{fault}:when={number}", *always, tracer=tracer)
-                has_struck = outcome.was_killed if fault == KILL else f"{call}(" in _injected(outcome.trace)
+                has_struck = outcome.was_killed if fault == KILL else f"{call}(" in injected(outcome.trace)
                 assert has_struck, f"{call} {fault} {number} never happened\n{outcome.trace}"
                 yield root, outcome
 
 
-def _injected(trace: str) -> str:
+def injected(trace: str) -> str:
     return "\n".join(line for line in trace.splitlines() if "(INJECTED)" in line and "ENOSYS" not in line)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import rlx
 from rlx.launch import resources
-from rlx.launch.resources import Slots, worker_environment
+from rlx.launch.resources import Slots, neutral_environment, worker_environment
 
 
 @pytest.fixture
@@ -46,3 +47,11 @@ def test_a_worker_gets_its_threads_its_gpu_and_no_display(machine: pytest.Monkey
     assert environment["CUDA_VISIBLE_DEVICES"] == "5"
     assert environment["SDL_NO_SIGNAL_HANDLERS"] == "1"
     assert environment["RLX_ROOT"] == "/project"
+
+
+def test_what_changes_imports_is_emptied_and_rlx_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/evil")
+    assert set(neutral_environment().values()) == {""}
+    own = str(Path(rlx.__file__).parents[1])
+    monkeypatch.setenv("PYTHONPATH", f"/evil:{own}")
+    assert neutral_environment()["PYTHONPATH"] == own

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rlx.errors import Refused
-from rlx.sandbox import Box, descendants, kill, landlock, start, system_reads
+from rlx.sandbox import SHARED_MEMORY, Box, descendants, kill, landlock, private, start, system_reads
 from tests.conftest import wait_until
 
 ENV = {"PATH": "/usr/bin:/bin"}
@@ -150,3 +152,30 @@ def test_hostile_variables_do_not_reach_the_keeper(tmp_path: Path) -> None:
     variables = {**ENV, "PYTHONPATH": str(tmp_path), "LD_PRELOAD": "/nowhere.so", "PYTHONSTARTUP": "x"}
     process = start(["/bin/true"], Box(reads=system_reads()), env=variables, cwd=tmp_path)
     assert process.wait(timeout=60) == 0
+
+
+POOL = """
+import multiprocessing, sys
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(pool.map(abs, [-1, -2]))
+"""
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose path leaves room for a Unix socket in it: 108 bytes are all that one may have."""
+    with tempfile.TemporaryDirectory(prefix="rlx-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.mark.parametrize(("method", "has_sockets"), [("fork", False), ("spawn", False), ("forkserver", True)])
+def test_programs_can_start_workers_of_their_own(short: Path, method: str, has_sockets: bool) -> None:
+    (short / "pool.py").write_text(POOL)
+    kept = Box(reads=system_reads(), writes=(short, SHARED_MEMORY), unix_sockets=has_sockets)
+    process = start(
+        [sys.executable, "pool.py", method], kept, env={**ENV, **private(short)}, cwd=short,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    told, talk = process.communicate(timeout=120)
+    assert told == b"[1, 2]\n", talk.decode()

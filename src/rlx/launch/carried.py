@@ -28,6 +28,12 @@ class Carried:
         """Return how the job stands."""
         return self.engine.poll(self.job)
 
+    @property
+    def is_under_way(self) -> bool:
+        """Say whether the engine has it, waiting or running; one that was only written down was not handed over."""
+        standing = self.standing()
+        return not standing.is_over and standing.state != "prepared"
+
     def cancel(self) -> None:
         """Have the engine end the job."""
         self.engine.cancel(self.job)

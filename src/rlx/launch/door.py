@@ -21,6 +21,7 @@ from rlx.errors import Refused, RlxError
 from rlx.launch import admission, carried, governed, worktree
 from rlx.launch import launch as plain
 from rlx.launch.resources import available_cores, visible_gpus
+from rlx.launch.supervisor import project_of
 from rlx.runs import process
 from rlx.runs.run import Run
 from rlx.study import approval, derive, gates, recipe, scope
@@ -33,6 +34,7 @@ from rlx.study.contract import Contract
 from rlx.study.gates import Facts, Reason, Request
 from rlx.study.ledger import Held
 from rlx.study.lifecycle import Phase, Purpose
+from rlx.study.reseeding import is_seed_only
 from rlx.study.scope import Change
 from rlx.study.standing import Job
 from rlx.study.state import State, next_seeds, replay
@@ -40,8 +42,14 @@ from rlx.study.study import NULL, Study
 from rlx.study.task import Task
 
 SMOKE_SECONDS = 300.0
+<<<<<<< HEAD
 RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6
 """What the race's first and last look take of a candidate, and what a new head is trained on."""
+=======
+START_SECONDS = 180.0
+"""A launcher that lives and has started nothing for so long will not: its job's workers would be refused."""
+RACE_SEEDS, HEAD_SEEDS = 3, 6
+>>>>>>> 47c1197 (Crash sweep and engines of a whole study; cheats by paths, caches, seeds and disks)
 
 
 @dataclass(frozen=True)
@@ -147,9 +155,11 @@ def _problems(
     """Return all that is wrong with a candidate and its change of code, beside the others of its study."""
     code = {one.id: _code(study, one.id) for one in study.candidates()}
     patch = worktree.patch_text(changes)
+    below = study.patch(candidate.builds_on) if candidate.builds_on not in NULL else None
     code[candidate.id] = Code(
-        files.sha256(patch) if patch else "", changed_lines(patch), tuple(one.path for one in changes)
-    )
+        files.sha256(patch) if patch else "", changed_lines(patch), tuple(one.path for one in changes),
+        is_seed_only(patch, below=below or b""),
+    )  # fmt: skip
     return candidates.problems(
         candidate, contract, task, study.candidates(), base=derive.base_of(task, study.root), code=code
     )
@@ -213,9 +223,8 @@ def check(study: Study, identity: str) -> Examined:
             state = replay(held.events)
             standing = state.candidates[identity]
         if standing is not None and standing.state in ("draft", "validated"):
+            files.write_atomic(study.patch_path(identity), worktree.patch_text(examined.changes))  # before its row
             _validate(held, examined, standing.state, standing.plan)
-    if identity not in NULL:
-        files.write_atomic(study.patch_path(identity), worktree.patch_text(examined.changes))
     return examined
 
 
@@ -288,8 +297,8 @@ def _start(study: Study, job: Launched) -> None:
             plain.start(run, job.seeds)
         else:
             carried.carry(run, job.seeds, launcher)
-    except RlxError as error:
-        _abandon(study, job.job, error.message)
+    except (RlxError, OSError) as error:
+        _abandon(study, job.job, error.message if isinstance(error, RlxError) else str(error))
         raise
 
 
@@ -441,6 +450,16 @@ def _sandbox_problems(contract: Contract) -> tuple[str, ...]:
     return () if found.is_enforced else ("the kernel enforces no sandbox here, and the contract requires one",)
 
 
+def settled(run: Run) -> Job | None:
+    """Return how the ledger has a run that a study launched, once what is gone is closed; None for a plain run."""
+    lineage = run.metadata.get("lineage") or {}
+    if "job" not in lineage:
+        return None
+    study = Study(project_of(run), str(lineage["task"]), str(lineage["study"]))
+    reconcile(study)
+    return study.state().jobs.get(str(lineage["job"]))
+
+
 def reconcile(study: Study) -> list[str]:
     """Close the jobs whose processes are gone without a word; return what was found, job by job."""
     found = []
@@ -458,15 +477,28 @@ def _close_lost(study: Study, job: Job) -> str:
     run = Run(path) if path.is_dir() else None
     if run is not None and (run.is_supervised or run.status == "running"):
         return ""
-    if job.process is None and launcher is not None and process.is_alive(launcher):
+    is_fresh = time.time() - intent.time < START_SECONDS
+    if job.process is None and launcher is not None and process.is_alive(launcher) and is_fresh:
         return ""
     engine = carried.carried(run) if run is not None else None
-    if engine is not None and not engine.standing().is_over:
+    if engine is not None and engine.is_under_way:
         return ""
     if run is None or job.process is None:
-        _abandon(study, job.id, "whoever launched it died before it began")
-        return "abandoned before it began"
+        says = _never_began(engine)
+        _abandon(study, job.id, says)
+        return f"abandoned: {says}"
     began = [seed for seed in run.seeds if seed.number in job.seeds and seed.events]
     spent = Amount(len(began), job.reserve.seconds * len(began) / max(1, len(job.seeds)))
     governed.close(study.ledger, job.id, run, governed.Ending(spent, is_lost=True))
     return "its supervisor is gone"
+
+
+def _never_began(engine: carried.Carried | None) -> str:
+    """Say why a job never began; one that was not handed over, as far as is known, is never to begin."""
+    if engine is None:
+        return "whoever launched it died before it began"
+    standing = engine.standing()
+    if standing.is_over:
+        return f"its engine: {standing.state} before it began" + (f" ({standing.says})" if standing.says else "")
+    engine.cancel()
+    return "whoever launched it died before it was handed over"

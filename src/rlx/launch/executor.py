@@ -104,7 +104,7 @@ def executor(
 
 def run_job(run: Run, seeds: Sequence[int], *, id: str) -> Job:
     """Return the job that trains seeds of a run: its supervisor, which is what engines carry."""
-    from rlx.launch.resources import lasting_environment
+    from rlx.launch.resources import lasting_environment, neutral_environment
 
     resources = run.config.get("resources") or {}
     limits = (run.metadata.get("lineage") or {}).get("limits") or {}
@@ -114,7 +114,7 @@ def run_job(run: Run, seeds: Sequence[int], *, id: str) -> Job:
         id=id,
         argv=argv,
         folder=run.path,
-        env=lasting_environment(run.config),
+        env={**lasting_environment(run.config), **neutral_environment()},
         cores=int(resources.get("cores") or 1),
         gpus=float(resources.get("gpus") or 0.0),
         memory_gb=resources.get("memory"),

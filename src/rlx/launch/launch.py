@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from rlx import files
 from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
-from rlx.launch.resources import lasting_environment
+from rlx.launch.resources import lasting_environment, neutral_environment
 from rlx.runs import process, project, store
 from rlx.runs.run import SNAPSHOT, Run
 from rlx.runs.status import COMPLETED, PREPARED, RUNNING, tally
@@ -154,7 +154,7 @@ def _refuse_running(run: Run) -> None:
 @contextlib.contextmanager
 def prepared() -> Iterator[subprocess.Popen[bytes]]:
     """Start a supervisor that imports while its run is still being checked; without a run it ends with the block."""
-    supervisor = _supervisor([], {}, stdin=subprocess.PIPE)
+    supervisor = _supervisor([], lasting_environment({}), stdin=subprocess.PIPE)
     assert supervisor.stdin is not None
     try:
         yield supervisor
@@ -171,7 +171,7 @@ def start(run: Run, seeds: Iterable[int], *, supervisor: subprocess.Popen[bytes]
     if supervisor is None:
         (run.path / "logs").mkdir(exist_ok=True)
         with (run.path / "logs" / "supervisor.log").open("ab") as log:
-            supervisor = _supervisor(argv, run.config, log=log)
+            supervisor = _supervisor(argv, {**lasting_environment(run.config), **_neutral(run)}, log=log)
     else:
         _hand_over(supervisor, argv)
     deadline = time.monotonic() + START_SECONDS
@@ -185,15 +185,19 @@ def start(run: Run, seeds: Iterable[int], *, supervisor: subprocess.Popen[bytes]
     _explain_start(run, supervisor)
 
 
+def _neutral(run: Run) -> dict[str, str]:
+    return neutral_environment() if "job" in (run.metadata.get("lineage") or {}) else {}
+
+
 def _supervisor(
-    argv: list[str], config: Mapping[str, Any], *, stdin: int = subprocess.DEVNULL, log: IO[bytes] | None = None
+    argv: list[str], environment: Mapping[str, str], *, stdin: int = subprocess.DEVNULL, log: IO[bytes] | None = None
 ) -> subprocess.Popen[bytes]:
     started = subprocess.Popen(
         [sys.executable, "-P", "-m", "rlx.launch.supervisor", *argv],  # -P: nothing is imported from where it stands
         stdin=stdin,
         stdout=log or subprocess.DEVNULL,
         stderr=log or subprocess.DEVNULL,
-        env={**os.environ, **lasting_environment(config)},
+        env={**os.environ, **environment},
         start_new_session=True,
     )
     _started[:] = [*(one for one in _started if one.poll() is None), started]
@@ -254,13 +258,13 @@ def _kill_groups(leaders: list[process.Process]) -> None:
 def wait(run: Run, *, timeout_seconds: float | None = None) -> Run:
     """Wait until a run is no longer running, or the time is up."""
     deadline = time.monotonic() + timeout_seconds if timeout_seconds is not None else float("inf")
-    while _goes_on(view := Run(run.path)) and time.monotonic() < deadline:
+    while goes_on(view := Run(run.path)) and time.monotonic() < deadline:
         pause = 0.2 if view.status == RUNNING else ENGINE_SECONDS
         time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
     return view
 
 
-def _goes_on(run: Run) -> bool:
+def goes_on(run: Run) -> bool:
     """Say whether a run trains, or waits for an engine to begin it."""
     return run.status == RUNNING or (run.status == PREPARED and _carried(run) is not None)
 
@@ -276,7 +280,7 @@ def _carried(run: Run) -> Carried | None:
     from rlx.launch.carried import carried
 
     found = carried(run) if _is_carried(run) else None
-    return found if found is not None and not found.standing().is_over else None
+    return found if found is not None and found.is_under_way else None
 
 
 def failure(run: Run) -> JobFailed | None:

@@ -22,6 +22,8 @@ INTERPRETER_VARIABLES = {
     "PYTHONUNBUFFERED": "1",
     "PYTHONHASHSEED": "0",  # sets of strings keep their order between attempts
 }
+IMPORT_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "LD_PRELOAD", "LD_AUDIT")
+"""What changes which code a program loads; empty is as good as unset."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,13 @@ def lasting_environment(config: Mapping[str, Any]) -> dict[str, str]:
     """Return the variables of a worker that count when an interpreter starts or NumPy is loaded, and not later."""
     cores = str(config.get("resources", {}).get("cores", 1))
     return {**INTERPRETER_VARIABLES, **dict.fromkeys(THREAD_VARIABLES, cores)}
+
+
+def neutral_environment() -> dict[str, str]:
+    """Return the variables that keep a study's job from importing what its launcher's shell names; rlx stays."""
+    own = str(Path(__file__).parents[2])
+    listed = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return {**dict.fromkeys(IMPORT_VARIABLES, ""), "PYTHONPATH": own if own in listed else ""}
 
 
 def inherited(config: Mapping[str, Any]) -> bool:

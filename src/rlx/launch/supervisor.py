@@ -105,6 +105,8 @@ class _Worker:
     oom_kills: int | None
     breach: str = ""
     """The limit it passed, for which it was killed."""
+    is_too_large: bool = False
+    """Whether it left more than it may, however quickly it ended."""
 
 
 @dataclass
@@ -180,6 +182,7 @@ class Supervisor:
                     _reap(spare=[other.process.pid for other in self.workers])
                 if self.governed:
                     self.governed.remove_traps(worker.seeds)
+                    worker.is_too_large = self.governed.is_too_large(at_once=True)
                 for seed in worker.seeds:
                     self._settle(worker, Seed(seed.number, seed.folder))
 
@@ -198,7 +201,8 @@ class Supervisor:
         """Write the outcome of a seed whose worker ended without a word about it."""
         said = bool(seed.events) and seed.events[-1].get("event") in ENDED
         began = next((event for event in reversed(seed.events) if event.get("event") == "started"), None)
-        if said and began and began["process"]["pid"] == worker.process.pid:
+        is_own = said and began and began["process"]["pid"] == worker.process.pid
+        if is_own and not worker.is_too_large:
             return
         state, reason = self._silent_end(worker)
         row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.process.returncode}
@@ -208,8 +212,11 @@ class Supervisor:
     def _silent_end(self, worker: _Worker) -> tuple[str, str]:
         code = worker.process.returncode
         assert code is not None  # it was collected
-        if worker.breach:
-            return FAILED, worker.breach
+        breach = worker.breach
+        if self.governed and not breach:
+            breach = self.governed.breach(0.0, is_too_large=worker.is_too_large)
+        if breach:
+            return FAILED, breach
         if self.stop_signal:
             was_killed = f": killed, it did not end within {GRACE_SECONDS:.0f} s"
             return INTERRUPTED, self.stop_signal + (was_killed if code == -signal.SIGKILL else " before training began")

@@ -14,6 +14,7 @@ from rlx.study import derive
 from rlx.study import document as documents
 from rlx.study.candidate import Candidate
 from rlx.study.gates import Reason
+from rlx.study.ledger import Held
 from rlx.study.state import replay
 from rlx.study.study import Study
 
@@ -31,7 +32,7 @@ def read_proposal(path: Path) -> Document:
 def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path | None = None) -> dict[str, Any]:
     """Write a candidate that builds on the head, and its worktree; return its id and what to do next."""
     document = proposal if isinstance(proposal, Document) else Document("proposal", dict(proposal))
-    contract = study.contract()
+    content = _content(patch) if patch is not None else None
     with study.ledger.held() as held:
         state = replay(held.events)
         identity = candidates.next_id(list(state.candidates))
@@ -45,11 +46,8 @@ def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path
             reasons = [Reason("CANDIDATE", one, "what may change, and what was tried: rlx next") for one in problems]
             door.refuse(held, "propose", identity, reasons)
         sha256 = candidates.write(candidate, study.candidate_path(identity))
+        tree = _tree(study, candidate, content, held)
         held.append("proposed", candidate=identity, kind=candidate.kind, sha256=sha256)
-    needs_tree = patch is not None or not candidate.changes or candidate.kind in CODE_KINDS
-    tree = door.ensure_worktree(study, contract, identity) if needs_tree else None
-    if patch is not None and tree is not None:
-        _apply(study, tree, patch)
     return {
         "candidate": identity,
         "kind": candidate.kind,
@@ -68,13 +66,32 @@ def _problems(study: Study, candidate: Candidate) -> tuple[str, ...]:
     return candidates.problems(candidate, study.contract(), task, study.candidates(), base=base)
 
 
-def _apply(study: Study, tree: Path, patch: Path) -> None:
-    """Apply a patch to a worktree, whole or not at all."""
+def _content(patch: Path) -> bytes:
     try:
-        content = patch.read_bytes()
+        return patch.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {patch}: {error.strerror}", hint="--patch FILE") from None
-    worktree.apply(study.root, tree, content)
+
+
+def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -> Path | None:
+    """Make the worktree of a candidate that changes code, with its patch; one without a row yet is nobody's and goes.
+
+    The row comes after it: a candidate that is in the ledger has all that was proposed.
+    """
+    folder = study.worktree(candidate.id)
+    if folder.exists():
+        worktree.remove(folder, root=study.root)
+    if patch is None and candidate.changes and candidate.kind not in CODE_KINDS:
+        return None
+    made = door.ensure_worktree(study, study.contract(), candidate.id)
+    try:
+        if patch is not None:
+            worktree.apply(study.root, made, patch)
+    except Refused as error:
+        worktree.remove(folder, root=study.root)
+        study.candidate_path(candidate.id).unlink()
+        door.refuse(held, "propose", candidate.id, [Reason("PATCH", error.message, error.hint or "")])
+    return made
 
 
 def revert(study: Study, identity: str, *, why: str) -> dict[str, Any]:

@@ -142,6 +142,7 @@ def not_covered(box: Box, version: int) -> tuple[str, ...]:
         "existence and size of hidden files (stat)": True,
         "names and command lines of other processes (/proc)": True,
         "the space all files take together": bool(box.writes),
+        "shared memory (/dev/shm) of other boxes": any(path == SHARED_MEMORY for path in box.writes),
         "memory and CPU of all processes together": True,
         "the number of processes (root)": os.getuid() == 0 or box.processes is None,
         "the network": box.network,

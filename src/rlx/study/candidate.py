@@ -85,11 +85,15 @@ LONGEST_TEXT = 5_000
 
 @dataclass(frozen=True)
 class Code:
-    """What a candidate's worktree changes since the pinned baseline: the diff's hash, its lines, its files."""
+    """What a candidate's worktree changes since the pinned baseline: the diff's hash, its lines, its files.
+
+    `is_seed_only`: beside what it builds on, it does no more than seed random numbers anew.
+    """
 
     sha256: str
     lines: int = 0
     paths: tuple[str, ...] = ()
+    is_seed_only: bool = False
 
 
 NO_CODE = Code("")
@@ -116,9 +120,9 @@ def encode(candidate: Candidate) -> bytes:
 
 
 def write(candidate: Candidate, path: Path) -> str:
-    """Write the document durably and return its sha256."""
+    """Write the document, whole or not at all, and return its sha256."""
     content = encode(candidate)
-    files.write_durable(path, content)
+    files.write_atomic(path, content)
     return files.sha256(content)
 
 
@@ -154,6 +158,7 @@ def problems(
         *_record_problems(candidate),
         *_size_problems(candidate, seen.get(candidate.id, NO_CODE)),
         *_key_problems(candidate, contract, task),
+        *_seed_problems(candidate, seen.get(candidate.id, NO_CODE)),
         *_kind_problems(candidate, task, seen.get(candidate.id, NO_CODE)),
     ]
     if candidate.builds_on != BASELINE and candidate.builds_on not in known:
@@ -208,6 +213,11 @@ def _key_problems(candidate: Candidate, contract: Contract, task: Task) -> Itera
     if seeds and len(seeds) == len(keys):
         yield f"only the seed changes (`{seeds[0]}`): another replicate is no candidate"
     yield from key_breaches(keys, contract, task)
+
+
+def _seed_problems(candidate: Candidate, code: Code) -> Iterator[str]:
+    if code.is_seed_only and not candidate.changes:
+        yield f"only the seed changes (`{code.paths[0]}`): another replicate is no candidate"
 
 
 def _kind_problems(candidate: Candidate, task: Task, code: Code) -> Iterator[str]:

@@ -2,63 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
+import py_compile
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from rlx.hosts.cli.main import call
+from tests.faults.cheats.agent import Agent
+from tests.faults.lab import LINE, PAY
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cheats on a study")]
-LINE = '''\
-"""A walk on a line to a goal."""
-import gymnasium
-import numpy
-
-from envs import pay
-
-
-class Line(gymnasium.Env):
-    max_episode_steps = 12
-    observation_space = gymnasium.spaces.Box(-20, 20, (1,), numpy.float32)
-    action_space = gymnasium.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.at = float(self.np_random.uniform(-1, 1))
-        return self._seen(), {}
-
-    def step(self, action):
-        self.at += 1.0 if action else -1.0
-        there = self.at >= 6
-        return self._seen(), pay.reward(self.at, there), there, False, {"is_success": there}
-
-    def _seen(self):
-        return numpy.array([self.at], numpy.float32)
-'''
-PAY = '''\
-"""What a step on the line pays."""
-
-
-def reward(at, there):
-    return 1.0 if there else 0.0
-'''
 CONFIG = """\
 env: {id: "envs/line.py:Line", num_envs: 2}
 algo: {name: ppo, total_timesteps: 256, rollout_steps: 32, batch_size: 32, update_epochs: 1, learning_rate: 1.0e-4}
 policy: {hidden_sizes: [8]}
 eval: {every: 256, episodes: 2, metric: success_rate}
 """
-STARTS = ("launch", "study")
-"""Commands that leave a supervisor behind, which must not be this process's child."""
 LATER = """\
     reward.calls = getattr(reward, "calls", 0) + 1
     if reward.calls == 150:
@@ -66,50 +27,8 @@ LATER = """\
 """Where a cheat begins that lets every check before the training pass."""
 
 
-@dataclass
-class Agent:
-    """A project with an approved study, and somebody who types, edits files and does not play fair."""
-
-    root: Path
-
-    def types(self, *argv: str, code: int = 0) -> dict[str, Any]:
-        found, told, errors = self._started(argv) if argv[0] in STARTS else self._called(argv)
-        assert found == code, told + errors
-        answer: dict[str, Any] = json.loads(told)
-        return answer
-
-    def _started(self, argv: Sequence[str]) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "rlx", *argv, "--json"], cwd=self.root, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return done.returncode, done.stdout, done.stderr
-
-    def _called(self, argv: Sequence[str]) -> tuple[int, str, str]:
-        """Run a command in this process: no second is spent on its imports."""
-        told, errors = io.StringIO(), io.StringIO()
-        with contextlib.chdir(self.root), contextlib.redirect_stdout(told), contextlib.redirect_stderr(errors):
-            found = call([*argv, "--json"])
-        return found, told.getvalue(), errors.getvalue()
-
-    @property
-    def folder(self) -> Path:
-        return self.root / ".rlx" / "tasks" / "line" / "studies" / "cheats"
-
-    def rows(self, event: str, **fields: Any) -> list[dict[str, Any]]:
-        bodies = [json.loads(json.loads(line)["body"]) for line in self._ledger()]
-        return [one for one in bodies if one["event"] == event and fields.items() <= one.items()]
-
-    def _ledger(self) -> list[str]:
-        return (self.folder / "ledger.jsonl").read_text().splitlines()
-
-    def proposes(self, hypothesis: str) -> tuple[str, Path]:
-        """Propose a change of the reward's code; return its id and its worktree."""
-        answer = self.types(
-            "propose", "--kind", "reward engineering", "--hypothesis", hypothesis,
-            "--record", "reflection=the reward is sparse", "--record", "reason=it should guide",
-        )  # fmt: skip
-        return answer["candidate"], Path(answer["worktree"])
+class Walker(Agent):
+    """An agent that may change what a step on the line pays."""
 
     def pays(self, hypothesis: str, body: str) -> str:
         """Propose another body of the reward, which is all that the scope opens."""
@@ -117,45 +36,11 @@ class Agent:
         (tree / "envs" / "pay.py").write_text(PAY.replace("    return", f"{body}    return", 1))
         return identity
 
-    def is_refused(self, identity: str) -> str:
-        """Check a candidate that must not pass; return the reasons, which are one new row of the ledger."""
-        told = self.types("check", "candidate", identity, code=4)
-        (row,) = self.rows("refused", candidate=identity, action="check")
-        assert [one["says"] for one in row["reasons"]] == [one["says"] for one in told["reasons"]]
-        return " ".join(f"{one['code']}: {one['says']}" for one in row["reasons"])
-
-    def launches(self, identity: str, *, seeds: int = 1) -> str:
-        plan = self.types("check", "candidate", identity)["plan"]
-        return str(self.types("launch", identity, "--plan", plan, "--seeds", str(seeds))["run"])
-
-    def ends(self, run: str, *, code: int = 0) -> dict[str, Any]:
-        """Wait for a job and return the row that says how it ended."""
-        self.types("wait", run, "--timeout", "120", code=code)
-        (started,) = self.rows("started", run=run)
-        (ended,) = self.rows("ended", job=started["job"])
-        return ended
-
-    def evidence(self, identity: str) -> list[dict[str, Any]]:
-        """Have a candidate judged, and return the evaluator's documents of it."""
-        self.types("verdict", identity)
-        rows = self.rows("evaluated", candidate=identity)
-        return [json.loads((self.folder / row["file"]).read_text()) for row in rows]
-
 
 @pytest.fixture(scope="module")
-def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    root = tmp_path_factory.mktemp("cheats") / "lab"
-    for name, text in {
-        "envs/__init__.py": "", "envs/line.py": LINE, "envs/pay.py": PAY, "configs/line.yaml": CONFIG, "rlx.toml": "",
-        ".gitignore": "/runs/\n/.rlx/\n",
-    }.items():  # fmt: skip
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    for argv in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]):
-        subprocess.run(["git", *argv], cwd=root, check=True, capture_output=True)
-    before = os.environ.get("RLX_ROOT")
-    os.environ["RLX_ROOT"] = str(root)
-    found = Agent(root)
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Walker:
+    found = Walker(tmp_path_factory.mktemp("cheats") / "lab", name="cheats")
+    found.commits(CONFIG)
     found.types(
         "study", "new", "cheats", "--config", "configs/line.yaml", "--metric", "success_rate",
         "--edit", "envs/pay.py::reward", "--surface", "hyperparameters", "--seeds", "200", "--hours", "4",
@@ -164,14 +49,10 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     )  # fmt: skip
     found.types("study", "approve", "--yes", "--by", "tester")
     found.types("study", "baseline")
-    yield found
-    if before is None:
-        del os.environ["RLX_ROOT"]
-    else:
-        os.environ["RLX_ROOT"] = before
+    return found
 
 
-def test_an_edited_evaluator_or_environment_is_out_of_scope(agent: Agent) -> None:
+def test_an_edited_evaluator_or_environment_is_out_of_scope(agent: Walker) -> None:
     identity, tree = agent.proposes("an environment that is kinder")
     (tree / "envs" / "line.py").write_text(LINE.replace('"is_success": there', '"is_success": True'))
     (tree / "configs" / "line.yaml").write_text(CONFIG.replace("episodes: 2", "episodes: 1"))
@@ -182,7 +63,7 @@ def test_an_edited_evaluator_or_environment_is_out_of_scope(agent: Agent) -> Non
     assert "SCOPE: envs/pay.py: it changes outside of `reward`" in told
 
 
-def test_files_that_act_by_their_name_alone_and_links_out_of_the_tree_are_refused(agent: Agent) -> None:
+def test_files_that_act_by_their_name_alone_and_links_out_of_the_tree_are_refused(agent: Walker) -> None:
     identity, tree = agent.proposes("files that nobody looks at")
     for name in ("sitecustomize.py", "usercustomize.py", "conftest.py", "numpy.py", "evil.pth", ".env"):
         (tree / name).write_text("raise SystemExit\n")
@@ -202,14 +83,14 @@ def test_files_that_act_by_their_name_alone_and_links_out_of_the_tree_are_refuse
     ["eval.episodes=1", "env.max_episode_steps=500", "seed=7", "algo.seed=7", "algo.total_timesteps=100000",
      "env.id=CartPole-v1", "env.kwargs.goal=1", "eval.metric=return"],
 )  # fmt: skip
-def test_a_key_that_measures_lengthens_or_replicates_is_refused(agent: Agent, change: str) -> None:
+def test_a_key_that_measures_lengthens_or_replicates_is_refused(agent: Walker, change: str) -> None:
     before = len(agent.rows("refused", action="propose"))
     told = agent.types("propose", "--kind", "hyperparameter", "--hypothesis", "more", "-s", change, code=4)
     assert change.partition("=")[0] in told["error"]
     assert len(agent.rows("refused", action="propose")) == before + 1
 
 
-def test_a_reward_of_a_million_is_learnt_from_and_never_counted(agent: Agent) -> None:
+def test_a_reward_of_a_million_is_learnt_from_and_never_counted(agent: Walker) -> None:
     identity = agent.pays("riches", "    return 1e6 if there else 1000.0\n")
     (tree,) = [one for one in (agent.folder / "worktrees").iterdir() if one.name == identity]
     assert "1e6" in (tree / "envs" / "pay.py").read_text()
@@ -227,7 +108,7 @@ def test_a_reward_of_a_million_is_learnt_from_and_never_counted(agent: Agent) ->
     assert all(0 <= episode["return"] <= 1 for episode in found["episodes"])
 
 
-def test_a_worker_that_is_started_by_hand_refuses_to_train(agent: Agent) -> None:
+def test_a_worker_that_is_started_by_hand_refuses_to_train(agent: Walker) -> None:
     run = agent.root / "runs" / "cheats_baseline_001"
     for module in ("rlx.launch.worker", "rlx.launch.supervisor"):
         subprocess.run([sys.executable, "-P", "-m", module, str(run), "0"], capture_output=True, cwd=agent.root)
@@ -235,7 +116,7 @@ def test_a_worker_that_is_started_by_hand_refuses_to_train(agent: Agent) -> None
     assert len(agent.rows("started", run=run.name)) == 1
 
 
-def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agent: Agent) -> None:
+def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agent: Walker) -> None:
     identity = agent.pays("what lies about", f"""{LATER}\
         import json, os, pathlib
         run = pathlib.Path(os.environ["HOME"]).parents[1]
@@ -305,20 +186,30 @@ def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agen
             "killed",
             "bytes on disk",
         ),
+        (
+            "fills the disk and is gone",
+            """\
+        import os, pathlib
+        seed = next(pathlib.Path(os.environ["HOME"]).parents[1].glob("seed_*"))
+        for number in range(8):
+            (seed / str(number)).write_bytes(os.urandom(8_000_000))
+""",
+            "killed",
+            "bytes on disk",
+        ),
     ],
 )
 def test_a_training_that_does_not_play_by_the_rules_has_no_score(
-    agent: Agent, name: str, body: str, outcome: str, says: str
+    agent: Walker, name: str, body: str, outcome: str, says: str
 ) -> None:
     identity = agent.pays(name, LATER + body)
-    is_said_done = name == "says it is done"  # by the run's own events; the ledger knows better
-    ended = agent.ends(agent.launches(identity), code=0 if is_said_done else 5)
+    ended = agent.ends(agent.launches(identity), code=5)
     assert ended["outcome"] == outcome, ended
     assert says in ended["says"].lower()
     assert agent.rows("evaluated", candidate=identity) == []
 
 
-def test_rewards_that_are_no_numbers_end_in_no_score_or_in_an_honest_one(agent: Agent) -> None:
+def test_rewards_that_are_no_numbers_end_in_no_score_or_in_an_honest_one(agent: Walker) -> None:
     identity = agent.pays("no numbers", "    if at > 3:\n        return float('nan')\n")
     plan = agent.types("check", "candidate", identity)["plan"]
     run = agent.types("launch", identity, "--plan", plan, "--seeds", "1")["run"]
@@ -330,7 +221,7 @@ def test_rewards_that_are_no_numbers_end_in_no_score_or_in_an_honest_one(agent: 
         assert found.get("failure") or 0 <= found["figures"]["success_rate"] <= 1
 
 
-def test_one_that_sleeps_for_ever_and_leaves_a_child_is_killed_with_it(agent: Agent) -> None:
+def test_one_that_sleeps_for_ever_and_leaves_a_child_is_killed_with_it(agent: Walker) -> None:
     identity = agent.pays("patience", f"""{LATER}\
         import os, pathlib, time
         note = next(pathlib.Path(os.environ["HOME"]).parents[1].glob("seed_*")) / "child"
@@ -350,7 +241,48 @@ def test_one_that_sleeps_for_ever_and_leaves_a_child_is_killed_with_it(agent: Ag
     assert agent.rows("evaluated", candidate=identity) == []
 
 
-def test_a_worktree_that_is_edited_after_its_check_is_another_plan(agent: Agent) -> None:
+def test_what_the_agents_shell_puts_on_pythons_path_reaches_no_job(agent: Walker, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / "__init__.py").write_text("raise SystemExit('not the project')")
+    watch = f"import os, sys\nopen({str(canary)!r}, 'a').write(' '.join(sys.orig_argv) + chr(10))\n"
+    for name in ("sitecustomize.py", "usercustomize.py"):
+        (tmp_path / name).write_text(watch)
+    identity = agent.pays("a path of my own", "    at = at * 4\n")
+    plan = agent.types("check", "candidate", identity)["plan"]
+    done = subprocess.run(
+        agent.argv("launch", identity, "--plan", plan, "--seeds", "1"), cwd=agent.root, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, env={**agent.environment, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert agent.ends(json.loads(done.stdout)["run"])["outcome"] == "completed"
+    ran = canary.read_text().splitlines()
+    assert ran
+    assert all(" launch " in line for line in ran), ran
+    (found,) = agent.evidence(identity)
+    assert found["level"] == "sealed"
+
+
+def test_forged_compiled_code_is_refused_before_and_after_the_check(agent: Walker, tmp_path: Path) -> None:
+    identity = agent.pays("another cache", "    at = at * 5\n")
+    plan = agent.types("check", "candidate", identity)["plan"]
+    (tmp_path / "pay.py").write_text(PAY.replace("0.0", "1e6"))
+    cache = agent.study.worktree(identity) / "envs" / "__pycache__" / f"pay.{sys.implementation.cache_tag}.pyc"
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(tmp_path / "pay.py"), cfile=str(cache), dfile="envs/pay.py", invalidation_mode=mode)
+    told = agent.types("launch", identity, "--plan", plan, code=4)
+    assert {"PLAN", "SCOPE"} <= {one["code"] for one in told["reasons"]}
+    assert f"{cache.name}: nothing there is part of a candidate" in agent.is_refused(identity)
+
+
+@pytest.mark.parametrize(
+    "body", ["    import random\n    random.seed(7)\n", "    seed = 11  # luckier\n", "    numpy.random.seed(3)\n"]
+)
+def test_code_that_only_seeds_anew_is_refused(agent: Walker, body: str) -> None:
+    assert "only the seed changes (`envs/pay.py`)" in agent.is_refused(agent.pays("luck", body))
+
+
+def test_a_worktree_that_is_edited_after_its_check_is_another_plan(agent: Walker) -> None:
     identity = agent.pays("one thing", "    at = at * 2\n")
     plan = agent.types("check", "candidate", identity)["plan"]
     path = agent.folder / "worktrees" / identity / "envs" / "line.py"
@@ -360,7 +292,7 @@ def test_a_worktree_that_is_edited_after_its_check_is_another_plan(agent: Agent)
     assert len(agent.rows("refused", action="launch", candidate=identity)) == 1
 
 
-def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent: Agent) -> None:
+def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent: Walker) -> None:
     identity = agent.pays("another contract", "    at = at * 3\n")
     plan = agent.types("check", "candidate", identity)["plan"]
     contract = agent.folder / "contract.yaml"
@@ -375,7 +307,7 @@ def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent:
     assert len(agent.rows("refused", action="launch", candidate=identity)) == 1
 
 
-def test_a_row_that_is_written_into_the_ledger_by_hand_stops_everything(agent: Agent) -> None:
+def test_a_row_that_is_written_into_the_ledger_by_hand_stops_everything(agent: Walker) -> None:
     ledger = agent.folder / "ledger.jsonl"
     before = ledger.read_bytes()
     last = json.loads(before.splitlines()[-1])
@@ -388,11 +320,27 @@ def test_a_row_that_is_written_into_the_ledger_by_hand_stops_everything(agent: A
     assert "ledger.jsonl" in told["error"]
 
 
-def test_nobody_approves_above_the_level_that_can_be_shown(agent: Agent) -> None:
+def lists_another_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make two keys, and list one of them as a signer."""
+    for name in ("mine", "theirs"):
+        keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name)]
+        subprocess.run(keygen, check=True, capture_output=True)
+    (folder / "rlx").mkdir()
+    (folder / "rlx" / "signers").write_text(f"boss {(folder / 'theirs.pub').read_text()}")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+
+
+def test_nobody_approves_above_the_level_that_can_be_shown(
+    agent: Walker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The last one: it voids the approval that the others live on."""
     agent.types("study", "amend", "-s", "automation.approval=signed")
     told = agent.types("study", "approve", "--yes", "--by", "the boss", code=4)
     assert "signed" in told["error"]
     assert agent.rows("refused", action="approve")
+    lists_another_key(tmp_path, monkeypatch)
+    told = agent.types("study", "approve", "--yes", "--key", str(tmp_path / "mine"), code=4)
+    assert "sign" in told["error"]
+    assert len(agent.rows("refused", action="approve")) == 2
     refused = agent.types("launch", "baseline", "--phase", "baseline", code=4)
     assert {"NOT_APPROVED", "APPROVAL_VOID"} & {one["code"] for one in refused["reasons"]}

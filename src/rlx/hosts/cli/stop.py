@@ -1,5 +1,7 @@
 """Stop a run: its seeds save `latest`, then the whole process group ends (TERM, then KILL).
 
+One that waits in a scheduler's queue is cancelled there.
+
 Example: rlx stop cartpole_ppo_001
 """
 
@@ -14,7 +16,6 @@ from rlx.hosts.cli.attach import render as render
 from rlx.launch import launch
 from rlx.runs import project
 from rlx.runs.run import find
-from rlx.runs.status import RUNNING
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     found = find(args.run, root=project.root())
-    if found.status != RUNNING:
+    if not launch.goes_on(found):
         raise UsageError(f"{found.name} is not running: {found.status}", hint=f"rlx info {found.name}")
     return outcome(launch.stop(found))
