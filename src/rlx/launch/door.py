@@ -42,14 +42,10 @@ from rlx.study.study import NULL, Study
 from rlx.study.task import Task
 
 SMOKE_SECONDS = 300.0
-<<<<<<< HEAD
-RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6
-"""What the race's first and last look take of a candidate, and what a new head is trained on."""
-=======
 START_SECONDS = 180.0
 """A launcher that lives and has started nothing for so long will not: its job's workers would be refused."""
-RACE_SEEDS, HEAD_SEEDS = 3, 6
->>>>>>> 47c1197 (Crash sweep and engines of a whole study; cheats by paths, caches, seeds and disks)
+RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6
+"""What the race's first and last look take of a candidate, and what a new head is trained on."""
 
 
 @dataclass(frozen=True)
