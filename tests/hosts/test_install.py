@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from rlx import files
 from rlx.errors import RlxError, UsageError
 from rlx.hosts import agents_block, install, shipped
 from rlx.hosts.install import Place
@@ -107,8 +108,13 @@ def test_line_ends_are_no_edit(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "before", [b"", b"# Mine\n", b"# Mine\r\n\r\nrules\r\n", b"no newline", b"\xff not UTF-8\n", b"a\n\n\n"]
-)
+    "before",
+    [
+        b"", b"# Mine\n", b"# Mine\r\n\r\nrules\r\n", b"no newline", b"no newline\r\nat the end", b"\xff not UTF-8\n",
+        b"a\n\n\n", b"\xef\xbb\xbf# With a mark\n", b"mixed\r\nlines\n", b"old\rMac", b"\x00\n", b"\n",
+        b"<!-- rlx: not a mark -->\n",
+    ],
+)  # fmt: skip
 def test_agents_md_comes_back_to_the_byte(root: Path, before: bytes) -> None:
     path = root / "AGENTS.md"
     path.write_bytes(before)
@@ -117,7 +123,7 @@ def test_agents_md_comes_back_to_the_byte(root: Path, before: bytes) -> None:
     within = path.read_bytes()
     assert within.count(agents_block.BEGIN.encode()) == 1
     assert within.startswith(before)
-    if b"\r\n" in before:
+    if b"\r\n" in before and b"\n" not in before.replace(b"\r\n", b""):
         assert within.count(b"\n") == within.count(b"\r\n")
     take(root=root)
     assert path.read_bytes() == before
@@ -138,6 +144,133 @@ def test_what_is_written_around_the_block_stays(root: Path) -> None:
     path.write_text(path.read_text().replace("# Before", "# Changed") + "after\n")
     take("codex", root=root)
     assert path.read_text() == "# Changed\nafter\n"
+
+
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_a_block_in_the_middle_is_brought_up_to_date_there_and_taken_out_to_the_byte(
+    root: Path, newline: bytes
+) -> None:
+    path = root / "AGENTS.md"
+    before, after = b"# Mine" + newline * 2, b"# After" + newline
+    old = newline.join([agents_block.BEGIN.encode(), b"of an older version", agents_block.END.encode(), b""])
+    path.write_bytes(before + old + after)
+    put("codex", root=root)
+    within = path.read_bytes()
+    assert within.startswith(before)
+    assert within.endswith(agents_block.END.encode() + newline + after)
+    assert b"older version" not in within
+    assert within.count(b"\n") == within.count(newline)
+    take("codex", root=root)
+    assert path.read_bytes() == before + after
+
+
+def test_agents_md_keeps_its_permissions(root: Path) -> None:
+    path = root / "AGENTS.md"
+    path.write_text("# Mine\n")
+    path.chmod(0o600)
+    put("codex", root=root)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_to_nothing_gets_its_file_and_loses_it_again(root: Path) -> None:
+    (root / "AGENTS.md").symlink_to("CLAUDE.md")
+    put("codex", root=root)
+    assert agents_block.BEGIN in (root / "CLAUDE.md").read_text()
+    take("codex", root=root)
+    assert (root / "AGENTS.md").is_symlink()
+    assert not (root / "CLAUDE.md").exists()
+
+
+def test_a_linked_folder_of_a_host_is_written_through_and_stays(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (root / ".claude").symlink_to(tmp_path / "dotfiles")
+    put("claude", root=root)
+    assert (tmp_path / "dotfiles/skills/rl-audit/SKILL.md").is_file()
+    take("claude", root=root)
+    assert (root / ".claude").is_symlink()
+    assert list((tmp_path / "dotfiles").iterdir()) == []
+
+
+class Killed(BaseException):
+    """What a process that is killed does not live to handle."""
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None], *, after: int) -> bool:
+    """Do something that is killed after so many changes of files; say whether it was."""
+    left = after
+
+    def counted(change: Callable[..., object]) -> Callable[..., object]:
+        def changed(*given: object, **named: object) -> object:
+            nonlocal left
+            if left == 0:
+                raise Killed
+            left -= 1
+            return change(*given, **named)
+
+        return changed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_atomic", counted(files.write_atomic))
+        patch.setattr(Path, "unlink", counted(Path.unlink))
+        try:
+            action()
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("before", [None, b"# Mine", b"# Mine\r\n"])
+def test_an_installation_that_was_killed_is_finished_or_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes | None
+) -> None:
+    def fresh(name: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        if before is not None:
+            (folder / "AGENTS.md").write_bytes(before)
+        return folder
+
+    small = tmp_path / "plugin"
+    for name in ("skills/rl-a/SKILL.md", "skills/rl-a/references/b.md", "agents/c.md"):
+        (small / name).parent.mkdir(parents=True, exist_ok=True)
+        (small / name).write_text("---\nname: x\n---\ntext\n")
+    monkeypatch.setattr(shipped, "PLUGIN", small)
+    untouched, whole = tree(fresh("untouched")), fresh("whole")
+    put(root=whole)
+    for after in range(100):
+        finished, taken = fresh(f"finished {after}"), fresh(f"taken {after}")
+        was_killed = [interrupted(monkeypatch, lambda at=at: put(root=at), after=after) for at in (finished, taken)]
+        if not any(was_killed):
+            break
+        put(root=finished)
+        assert tree(finished) == tree(whole)
+        interrupted(monkeypatch, lambda at=finished: take(root=at), after=after)
+        for folder in (finished, taken):
+            take(root=folder)
+            assert tree(folder) == untouched
+    assert after >= 8
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "not JSON", "[]", "{}", '{"files": []}', '{"files": {"skills/x": 3}}', '{"files": {"../../.bashrc": "0"}}',
+        '{"files": {"/etc/passwd": "0"}}', '{"files": {}, "agents_md": 3}',
+    ],
+)  # fmt: skip
+def test_a_manifest_that_rlx_did_not_write_moves_nothing(root: Path, manifest: str) -> None:
+    put(root=root)
+    (root / ".agents/rlx-skills.json").write_text(manifest)
+    before = tree(root)
+    for plan in (install.planned, install.planned_removal):
+        [place] = install.places(["codex"], root=root, is_user=False)
+        with pytest.raises(UsageError, match="not what rlx wrote"):
+            plan(place)
+    assert tree(root) == before
+    (root / ".agents/rlx-skills.json").unlink()
+    put(root=root)
+    take(root=root)
+    assert [name for name in tree(root) if "skills" in name] == []
 
 
 def test_a_linked_agents_md_stays_a_link(root: Path) -> None:

@@ -1,21 +1,23 @@
 """Put the skills where Claude Code and Codex find them, keep them up to date, take them away again.
 
 Every file that is written stands with its hash in a manifest beside it. A file is replaced or removed only where it
-still has that hash (line ends aside): what a user edited stays. Hooks and the MCP server come with the plug-in.
+still has that hash (line ends aside): what a user edited stays. The manifest knows of a file before it is there, so
+that an installation that was killed can be finished or taken back. Hooks and the MCP server come with the plug-in.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import rlx
 from rlx import files
-from rlx.errors import RlxError, UsageError
+from rlx.errors import FileDamaged, RlxError, UsageError
 from rlx.hosts import agents_block, shipped
 
 SCHEMA = 1
@@ -59,8 +61,32 @@ class Place:
         """Return the manifest; empty where nothing was installed."""
         if not self.manifest.is_file():
             return {}
-        document: dict[str, Any] = files.read_json(self.manifest)
+        try:
+            document: dict[str, Any] = files.read_json(self.manifest)
+        except FileDamaged:
+            document = {}
+        if not _is_manifest(document):
+            raise UsageError(
+                f"{self.manifest} is not what rlx wrote",
+                hint="delete it and run `rlx skills install`: files that are as shipped are taken for installed",
+            )
         return document
+
+
+def _is_manifest(document: object) -> bool:
+    """Say whether a manifest names files by hashes, all of them below its folder."""
+    hashes = document.get("files") if isinstance(document, dict) else None
+    note = document.get("agents_md") if isinstance(document, dict) else None
+    return (
+        isinstance(hashes, dict)
+        and all(_is_below(name) and isinstance(known, str) for name, known in hashes.items())
+        and (note is None or (isinstance(note, dict) and isinstance(note.get("gap"), str) and "is_created" in note))
+    )
+
+
+def _is_below(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and path.parts[:1] in (("skills",), ("agents",))
 
 
 def codex_home() -> Path:
@@ -123,12 +149,9 @@ def planned_removal(place: Place) -> Plan:
 def apply(plan: Plan) -> None:
     """Do what was planned; one clear error where the place cannot be written to."""
     try:
+        _announce(plan)
         for step in plan.changes:
-            if step.change == "remove":
-                step.path.unlink(missing_ok=True)
-            else:
-                step.path.parent.mkdir(parents=True, exist_ok=True)
-                files.write_atomic(step.path.resolve(), step.content)  # a link stays a link
+            _do(step)
         _write_manifest(plan)
         _prune(plan)
     except OSError as error:
@@ -138,6 +161,36 @@ def apply(plan: Plan) -> None:
             f"cannot write to {error.filename or plan.place.folder}: {error.strerror}",
             hint=f"make {where} writable, or install elsewhere: rlx skills install {plan.place.host} {other}",
         ) from error
+
+
+def _announce(plan: Plan) -> None:
+    """Write down which files will be new and how AGENTS.md was, before either is touched."""
+    if plan.manifest is None or not plan.changes:
+        return
+    place = plan.place
+    before = place.recorded() or {**plan.manifest, "files": {}}
+    new = {step.path.relative_to(place.folder).as_posix() for step in plan.changes
+           if step.change == "write" and step.path.is_relative_to(place.folder)}  # fmt: skip
+    coming = {name: known for name, known in plan.manifest["files"].items() if name in new}
+    announced = {**before, "files": {**before["files"], **coming}, "agents_md": plan.manifest["agents_md"]}
+    if announced != place.recorded():
+        place.manifest.parent.mkdir(parents=True, exist_ok=True)
+        files.write_json(place.manifest, announced)
+
+
+def _do(step: Step) -> None:
+    """Write or remove one file; a link stays a link, and a file keeps its permissions."""
+    for left in step.path.parent.glob(f".{glob.escape(step.path.name)}.*.tmp"):  # by one that was killed
+        left.unlink(missing_ok=True)
+    if step.change == "remove":
+        step.path.unlink(missing_ok=True)
+        return
+    step.path.parent.mkdir(parents=True, exist_ok=True)
+    path = step.path.resolve()
+    mode = path.stat().st_mode & 0o7777 if path.exists() else None
+    files.write_atomic(path, step.content)
+    if mode is not None:
+        path.chmod(mode)
 
 
 def _write_manifest(plan: Plan) -> None:
@@ -155,7 +208,7 @@ def _prune(plan: Plan) -> None:
     top = plan.place.folder
     folders = {above for path in removed for above in path.parents if above.is_relative_to(top)}
     for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
-        if folder.is_dir() and not any(folder.iterdir()):
+        if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
             folder.rmdir()
 
 
@@ -198,7 +251,7 @@ def _unblock_step(place: Place, note: dict[str, Any] | None) -> Iterator[Step]:
     text = _read(path)
     rest = agents_block.remove(text, gap=note["gap"], name=path.name)
     if not rest and note["is_created"]:
-        yield Step(path, "remove")
+        yield Step(path.resolve(), "remove")
     elif rest != text:
         yield Step(path, "update", rest.encode("utf-8", "surrogateescape"))
 
