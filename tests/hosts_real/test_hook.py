@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,23 +46,50 @@ def bash(command: str) -> Call:
     return Call("Bash", {"command": command, "description": "run"})
 
 
-def drive_claude(claude: Client, root: Path, *steps: Call) -> list[str]:
+FILES_SERVER = """\
+from pathlib import Path
+
+from mcp.server import MCPServer
+
+server = MCPServer("files")
+
+
+@server.tool()
+def write_file(path: str, content: str) -> str:
+    Path(path).write_text(content)
+    return "written"
+
+
+server.run()
+"""
+
+
+@pytest.fixture
+def files_server(home: Path) -> Path:
+    """Write a server of somebody else's, with a tool that writes files."""
+    path = home / "files_server.py"
+    path.write_text(FILES_SERVER)
+    return path
+
+
+def drive_claude(claude: Client, root: Path, *steps: Call, options: tuple[str, ...] = ()) -> list[str]:
     claude.run("plugin", "marketplace", "add", str(ROOT))
     claude.run("plugin", "install", "rlx@rlx")
     with MockModel([*steps, "done"]) as model:
-        claude.run("-p", "go", "--output-format", "json", "--allowedTools", "Bash,Write,Edit", cwd=root,
+        allowed = "Bash,Write,Edit,ToolSearch,mcp__files__write_file"
+        claude.run("-p", "go", "--output-format", "json", "--allowedTools", allowed, *options, cwd=root,
                    ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="dummy")  # fmt: skip
         return model.results()
 
 
-def drive_codex(codex: Client, root: Path, *steps: Call) -> list[str]:
+def drive_codex(codex: Client, root: Path, *steps: Call, options: tuple[str, ...] = ()) -> list[str]:
     codex.run("plugin", "marketplace", "add", str(ROOT))
     codex.run("plugin", "add", "rlx@rlx")
     with MockModel([*steps, "done"]) as model:
         provider = f'model_providers.mock={{name="mock",base_url="{model.url}/v1",env_key="K",wire_api="responses"}}'
         codex.run("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "-s",
                   "danger-full-access", "-c", 'model_provider="mock"', "-c", 'model="gpt-5.5-codex"', "-c", provider,
-                  "go", cwd=root, K="dummy")  # fmt: skip
+                  *options, "go", cwd=root, K="dummy")  # fmt: skip
         return model.results()
 
 
@@ -114,3 +142,37 @@ def test_codex_is_not_hindered_where_nothing_is_approved(codex: Client, project:
     approve(project, is_approved=False)
     drive_codex(codex, project, Call("exec_command", {"cmd": "python3 train.py", "yield_time_ms": 5000}))
     assert (project / "trained").exists()
+
+
+def test_claude_code_is_stopped_in_the_tool_of_another_server(
+    claude: Client, project: Path, files_server: Path
+) -> None:
+    config = {"mcpServers": {"files": {"command": sys.executable, "args": [str(files_server)]}}}
+    name = "mcp__files__write_file"
+    told = drive_claude(
+        claude, project,
+        Call("ToolSearch", {"query": f"select:{name}", "max_results": 3}),
+        Call(name, {"path": str(project / "evaluate.py"), "content": "print(1e6)"}),
+        Call(name, {"path": str(project / "notes.md"), "content": "a note"}),
+        options=("--mcp-config", json.dumps(config)),
+    )  # fmt: skip
+    assert "protected in the study" in told[1]
+    assert (project / "evaluate.py").read_text() == "print(1)\n"
+    assert (project / "notes.md").read_text() == "a note"
+
+
+def test_codex_is_stopped_in_the_tool_of_another_server(codex: Client, project: Path, files_server: Path) -> None:
+    def write(name: str, content: str) -> Call:
+        return Call("write_file", {"path": str(project / name), "content": content}, namespace="mcp__files")
+
+    server = f'mcp_servers.files={{command="{sys.executable}",args=["{files_server}"]}}'
+    told = drive_codex(
+        codex, project,
+        Call("exec_command", {"cmd": "sleep 9", "yield_time_ms": 12000}),
+        write("evaluate.py", "print(1e6)"),
+        write("notes.md", "a note"),
+        options=("-c", server),
+    )  # fmt: skip
+    assert "protected in the study" in told[1]
+    assert (project / "evaluate.py").read_text() == "print(1)\n"
+    assert (project / "notes.md").read_text() == "a note"

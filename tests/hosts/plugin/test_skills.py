@@ -39,6 +39,15 @@ TOPICS = {  # what the earlier systems had a skill for → where it is now
 }
 
 
+DESIGN = (  # the forty design topics of the earlier systems → a word of the row that takes them now
+    "states", "actions", "rewards", "MDP", "strategy", "architecture", "multi-agent", "hierarchy", "imitation",
+    "environment", "simulator", "wrappers", "temporal", "robustness", "PettingZoo", "adversaries", "generated levels",
+    "extractor", "actor", "critic", "memory", "replay", "losses", "offline data", "inverse RL", "preference models",
+    "tracking", "hyperparameters", "distributed", "checkpoints", "RLHF", "evaluation", "out of distribution", "videos",
+    "saliency", "values", "failures in training", "equilibria", "networks", "optimiser",
+)  # fmt: skip
+
+
 def ids(value: object) -> str | None:
     return value.name if isinstance(value, (Skill, Path)) else None
 
@@ -81,6 +90,12 @@ def test_every_topic_of_the_earlier_systems_is_covered() -> None:
     assert set(TOPICS.values()) <= {topic.name for topic in shipped.topics()}
 
 
+def test_every_design_question_has_a_row_that_says_where_it_goes() -> None:
+    skill = next(one for one in SKILLS if one.name == "rl-design")
+    topics = [line.split("|")[1] for line in skill.body.splitlines() if line.startswith("| ")]
+    assert [word for word in DESIGN if not any(word in topic for topic in topics)] == []
+
+
 def test_topics_have_one_name_and_a_title() -> None:
     names = [topic.name for topic in shipped.topics()]
     assert len(names) == len(set(names))
@@ -92,7 +107,7 @@ def command_lines() -> list[tuple[str, str]]:
     found = []
     for path in MARKDOWN:
         text = path.read_text()
-        for block in re.findall(r"```sh\n(.*?)```", text, flags=re.S):
+        for block in re.findall(r"```sh(?: run)?\n(.*?)```", text, flags=re.S):
             found += [(path.stem, line) for line in block.splitlines() if line]
         prose = re.sub(r"```.*?```", "", text, flags=re.S)
         found += [(path.stem, span) for span in re.findall(r"`(rlx [^`]+)`", prose.replace("\n", " "))]
