@@ -14,6 +14,7 @@ from rlx.runs.run import Run
 from rlx.study.task import Launcher
 from tests.conftest import wait_until
 from tests.faults.lab import Lab
+from tests.launch.executors import cluster
 
 pytestmark = pytest.mark.slow
 SCHEDULER = """#!/bin/sh
@@ -169,3 +170,14 @@ def test_a_carrier_that_is_killed_leaves_a_lost_job_and_no_process(engine: Engin
     told = engine.lab.types("wait", run, code=5)
     assert told["state"] in ("cancelled", "lost")
     assert engine.lab.study.state().open_jobs == ()
+
+
+@pytest.mark.skipif(bool(cluster.ABSENT), reason=cluster.REASON)
+def test_slurm_carries_a_study_from_its_baseline_to_its_decision(tmp_path_factory: pytest.TempPathFactory) -> None:
+    base = tmp_path_factory.mktemp("slurm")
+    with cluster.running(base) as conf:
+        lab = Lab.found(base / "state", Launcher(executor="custom", **cluster.templates(conf)))
+        typed = lab.goes_on()
+        wait_until(lambda: len(list((lab.root / ".rlx" / "jobs").glob("*/exit.json"))) == 2)
+    assert [words.split()[0] for words in typed] == ["propose", "check", "launch", "wait", "decide"]
+    assert [job.outcome for job in lab.study.state().jobs.values()] == ["completed", "completed"]

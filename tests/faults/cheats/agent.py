@@ -25,10 +25,10 @@ class Agent(Lab):
     def _ledger(self) -> list[str]:
         return (self.folder / "ledger.jsonl").read_text().splitlines()
 
-    def proposes(self, hypothesis: str) -> tuple[str, Path]:
-        """Propose a change of the reward's code, which is all that the scope opens; return its id and its worktree."""
+    def proposes(self, hypothesis: str, *, kind: str = "reward engineering") -> tuple[str, Path]:
+        """Propose a change of code; return its id and its worktree."""
         answer = self.types(
-            "propose", "--kind", "reward engineering", "--hypothesis", hypothesis,
+            "propose", "--kind", kind, "--hypothesis", hypothesis,
             "--record", "reflection=the reward is sparse", "--record", "reason=it should guide",
         )  # fmt: skip
         return answer["candidate"], Path(answer["worktree"])

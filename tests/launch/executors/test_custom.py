@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from rlx.errors import JobFailed, UsageError
 from rlx.launch.executor import Job
 from rlx.launch.executors.custom import CustomExecutor, final_state, words
 from rlx.testing import ExecutorContract
+from tests.launch.executors import cluster
 
 NOHUP = """#!/bin/sh
 # submit NAME LOG COMMAND... | poll ID | cancel ID: a scheduler of a few lines
@@ -117,91 +116,22 @@ def test_without_a_submit_there_is_no_executor(tmp_path: Path) -> None:
         CustomExecutor(tmp_path, submit=["sbatch-of-nowhere"]).submit(Job("j001", ("true",), tmp_path))
 
 
-SLURM = """
-ClusterName=rlx
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={base}/m/sock
-CredType=cred/munge
-SlurmctldPort=16817
-SlurmdPort=16818
-StateSaveLocation={base}/state
-SlurmdSpoolDir={base}/spool
-SlurmctldPidFile={base}/ctld.pid
-SlurmdPidFile={base}/d.pid
-SlurmctldLogFile={base}/log/ctld.log
-SlurmdLogFile={base}/log/d.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SchedulerType=sched/backfill
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-ReturnToService=2
-JobRequeue=0
-KillWait=5
-MailProg=/bin/true
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
-"""
-NEEDED = ("slurmctld", "slurmd", "munged", "sbatch", "scontrol")
-ABSENT = [
-    program for program in NEEDED if shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin") is None
-]
-
-
 @pytest.fixture(scope="session")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Start a Slurm of one node, and stop it by its pid files."""
-    base = tmp_path_factory.mktemp("slurm")
-    for folder in ("m", "state", "spool", "log"):
-        (base / folder).mkdir()
-    (base / "m").chmod(0o700)
-    (base / "m" / "key").write_bytes(os.urandom(32))
-    (base / "m" / "key").chmod(0o400)
-    host = subprocess.run(["hostname", "-s"], capture_output=True, text=True, check=True).stdout.strip()
-    conf = base / "slurm.conf"
-    conf.write_text(SLURM.format(host=host, base=base, cpus=os.cpu_count()))
-    munge = [f"--{name}-file={base}/m/{name}" for name in ("key", "pid", "log", "seed")]
-    path = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(conf)}
-    for argv in (["munged", "--force", f"--socket={base}/m/sock", *munge], ["slurmctld", "-f", str(conf)],
-                 ["slurmd", "-f", str(conf)]):  # fmt: skip
-        subprocess.run(argv, env=path, check=True, capture_output=True, timeout=60)
-    deadline = time.monotonic() + 60
-    while "idle" not in subprocess.run(["sinfo", "-h", "-o", "%T"], env=path, capture_output=True, text=True).stdout:
-        assert time.monotonic() < deadline, (base / "log" / "ctld.log").read_text()[-2000:]
-        time.sleep(0.2)
-    yield conf
-    deadline = time.monotonic() + 30
-    while subprocess.run(["squeue", "-h"], env=path, capture_output=True).stdout and time.monotonic() < deadline:
-        time.sleep(0.2)  # a step that cannot report its end would stay for ever
-    for name in ("d.pid", "ctld.pid", "m/pid"):
-        subprocess.run(["kill", (base / name).read_text().strip()], check=False)
+    with cluster.running(tmp_path_factory.mktemp("slurm")) as conf:
+        yield conf
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    bool(ABSENT), reason=f"SLURM IS NOT TESTED: no {', '.join(ABSENT)} here (apt install slurm-wlm munge)"
-)
+@pytest.mark.skipif(bool(cluster.ABSENT), reason=cluster.REASON)
 class TestSlurm(ExecutorContract):
     executor = "custom"
     patience_seconds = 120.0
-    conf = ""
+    conf = Path()
 
     @pytest.fixture(autouse=True)
     def _cluster(self, slurm: Path) -> None:
-        type(self).conf = str(slurm)
+        type(self).conf = slurm
 
     def settings(self, tmp_path: Path) -> Mapping[str, Sequence[str]]:
-        slurm = ["env", f"SLURM_CONF={self.conf}"]
-        return {
-            "submit": [*slurm, "sbatch", "--parsable", "--job-name={name}", "--output={log}", "--open-mode=append",
-                       "--ntasks=1", "--cpus-per-task={cores}", "--wrap={command}"],
-            "poll": [*slurm, "scontrol", "show", "job", "{id}"],
-            "cancel": [*slurm, "scancel", "--full", "{id}"],
-        }  # fmt: skip
+        return cluster.templates(self.conf)
