@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -18,19 +19,20 @@ from tests.launch.executors import cluster
 
 pytestmark = pytest.mark.slow
 SCHEDULER = """#!/bin/sh
-# submit NAME LOG COMMAND... | poll ID | cancel ID: a scheduler of a few lines, with a queue that can be held
+# submit NAME LOG SCRIPT | poll ID | cancel ID | release: a scheduler of a few lines, whose queue can be held
 cd "$(dirname "$0")"
+begin() { nohup sh "$3" >>"$2" 2>&1 & echo $! > "pid-$1"; }
 case $1 in
   submit)
     [ -e dies-before ] && rm dies-before && kill -9 $PPID && exit 1
-    echo "$2" >> submitted
-    if [ -e held ]; then echo "queued $2"; exit; fi
-    name=$2; log=$3; shift 3; nohup "$@" >>"$log" 2>&1 &
-    echo $! > "pid-$name"
+    shift; echo "$1" >> submitted
+    if [ -e held ]; then printf '%s\\n' "$@" > "waiting-$1"; else begin "$@"; fi
     [ -e dies-after ] && rm dies-after && kill -9 $PPID
-    echo "queued $name" ;;
-  poll) if [ -e held ]; then echo PENDING; else kill -0 "$(cat "pid-$2")" 2>/dev/null && echo RUNNING; fi ;;
-  cancel) [ -e "pid-$2" ] && kill "$(cat "pid-$2")"; true ;;
+    echo "queued $1" ;;
+  poll) if [ -e "waiting-$2" ]; then echo PENDING; else kill -0 "$(cat "pid-$2")" 2>/dev/null && echo RUNNING; fi ;;
+  cancel) rm -f "waiting-$2"; [ -e "pid-$2" ] && kill "$(cat "pid-$2")"; true ;;
+  release) rm held; for one in waiting-*; do { read -r name; read -r log; read -r script; } < "$one"; rm "$one"
+    begin "$name" "$log" "$script"; done ;;
 esac
 """
 SLOW = "    import time\n    time.sleep(0.1)\n"
@@ -86,7 +88,7 @@ def _founded(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     ask = ("sh", str(script))
     launcher = Launcher(
         executor="custom",
-        submit=(*ask, "submit", "{name}", "{log}", "{command}"),
+        submit=(*ask, "submit", "{name}", "{log}", "{script}"),
         poll=(*ask, "poll", "{id}"),
         cancel=(*ask, "cancel", "{id}"),
     )
@@ -109,8 +111,7 @@ def test_a_study_is_carried_from_its_baseline_to_its_decision(engine: Engine) ->
     typed = engine.lab.goes_on()
     assert [words.split()[0] for words in typed] == ["propose", "check", "launch", "wait", "decide"]
     assert engine.submitted == ["line.walk.j001", "line.walk.j002"]
-    jobs = engine.lab.study.state().jobs
-    assert [(job.outcome, len(job.seeds)) for job in jobs.values()] == [("completed", 2), ("completed", 1)]
+    assert [job.outcome for job in engine.lab.study.state().jobs.values()] == ["completed", "completed"]
     wait_until(lambda: len(list((engine.lab.root / ".rlx" / "jobs").glob("*/exit.json"))) == 2)
 
 
@@ -170,6 +171,22 @@ def test_a_carrier_that_is_killed_leaves_a_lost_job_and_no_process(engine: Engin
     told = engine.lab.types("wait", run, code=5)
     assert told["state"] in ("cancelled", "lost")
     assert engine.lab.study.state().open_jobs == ()
+
+
+def test_a_loop_stays_with_a_job_that_waits_in_the_queue(engine: Engine) -> None:
+    (engine.queue / "held").touch()
+    engine.check()
+    loop = subprocess.Popen(
+        engine.lab.argv("study", "loop"), cwd=engine.lab.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=engine.lab.environment,
+    )  # fmt: skip
+    wait_until(lambda: len(engine.submitted) == 2)
+    subprocess.run(["sh", str(engine.queue / "scheduler.sh"), "release"], check=True, capture_output=True)
+    told, talk = loop.communicate(timeout=240)
+    assert loop.returncode == 0, talk.decode()
+    assert json.loads(told)["did"][0].startswith("rlx launch c001"), told
+    assert engine.lab.study.state().decisions
+    assert {job.outcome for job in engine.lab.study.state().jobs.values()} == {"completed"}
 
 
 @pytest.mark.skipif(bool(cluster.ABSENT), reason=cluster.REASON)

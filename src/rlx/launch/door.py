@@ -446,14 +446,15 @@ def _sandbox_problems(contract: Contract) -> tuple[str, ...]:
     return () if found.is_enforced else ("the kernel enforces no sandbox here, and the contract requires one",)
 
 
-def settled(run: Run) -> Job | None:
-    """Return how the ledger has a run that a study launched, once what is gone is closed; None for a plain run."""
+def state_of(run: Run) -> str:
+    """Return the state of a run: where a study launched it and it is over, what the ledger says, and not the run."""
     lineage = run.metadata.get("lineage") or {}
-    if "job" not in lineage:
-        return None
+    if "job" not in lineage or plain.goes_on(run):
+        return run.status
     study = Study(project_of(run), str(lineage["task"]), str(lineage["study"]))
     reconcile(study)
-    return study.state().jobs.get(str(lineage["job"]))
+    job = study.state().jobs.get(str(lineage["job"]))
+    return job.outcome or run.status if job is not None else run.status
 
 
 def reconcile(study: Study) -> list[str]:

@@ -264,6 +264,14 @@ def wait(run: Run, *, timeout_seconds: float | None = None) -> Run:
     return view
 
 
+def until_begun(run: Run, *, timeout_seconds: float | None = None) -> Run:
+    """Wait while an engine has a run in its queue, or the time is up."""
+    deadline = time.monotonic() + timeout_seconds if timeout_seconds is not None else float("inf")
+    while (view := Run(run.path)).status == PREPARED and _carried(view) is not None and time.monotonic() < deadline:
+        time.sleep(min(ENGINE_SECONDS, max(0.0, deadline - time.monotonic())))
+    return view
+
+
 def goes_on(run: Run) -> bool:
     """Say whether a run trains, or waits for an engine to begin it."""
     return run.status == RUNNING or (run.status == PREPARED and _carried(run) is not None)

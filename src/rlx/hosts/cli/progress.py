@@ -10,6 +10,7 @@ from typing import Protocol
 
 from rlx.hosts.cli.output import has_colour
 from rlx.hosts.cli.words import figure
+from rlx.launch import launch
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED, PREPARED, RUNNING
 from rlx.runs.summary import position
@@ -103,8 +104,10 @@ class Display(Protocol):
 
 def follow(run: Run, *, timeout_seconds: float | None = None) -> Run:
     """Show a run's progress on stderr until it ends or the time is up, and return it as it is then."""
-    progress = Progress(run.path)
-    show(progress, timeout_seconds=timeout_seconds)
+    began = time.monotonic()
+    progress = Progress(launch.until_begun(run, timeout_seconds=timeout_seconds).path)
+    left = None if timeout_seconds is None else max(0.0, timeout_seconds - (time.monotonic() - began))
+    show(progress, timeout_seconds=left)
     return progress.run
 
 

@@ -26,16 +26,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     ended = launch.wait(find(args.run, root=project.root()), timeout_seconds=args.timeout)
-    told = {**outcome(ended), **_by_ledger(ended)}
+    state = _state(ended)
     codes = {COMPLETED: 0, RUNNING: 1}
-    return {**told, "exit_code": codes.get(str(told["state"]), JobFailed.exit_code)}
+    return {**outcome(ended), "state": state, "exit_code": codes.get(state, JobFailed.exit_code)}
 
 
-def _by_ledger(run: Run) -> dict[str, str]:
-    """Return the state that the ledger has of a study's job, where it ended."""
-    if run.status == RUNNING or "job" not in (run.metadata.get("lineage") or {}):
-        return {}
-    from rlx.launch.door import settled
+def _state(run: Run) -> str:
+    if not run.metadata.get("lineage"):
+        return run.status
+    from rlx.launch.door import state_of
 
-    job = settled(run)
-    return {"state": job.outcome} if job is not None and job.outcome is not None else {}
+    return state_of(run)

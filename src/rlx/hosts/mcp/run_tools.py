@@ -174,18 +174,20 @@ async def wait(run: RunName, ctx: Context, seconds: float = 20.0) -> Waited:
 
 
 def _waited(name: str) -> Waited:
+    from rlx.launch.door import state_of
+    from rlx.launch.launch import goes_on
     from rlx.runs.run import find
     from rlx.runs.status import COMPLETED, RUNNING
 
     run = find(named(name), root=project.root())
     states = [seed.status.state for seed in run.seeds]
     reasons = [f"seed {seed.number}: {seed.status.reason}" for seed in run.seeds if seed.status.reason]
-    status = run.status
+    status, is_running = state_of(run), goes_on(run)
     following = {RUNNING: f"rlx wait {run.name} --timeout 300", COMPLETED: f"rlx info {run.name}"}
     return Waited(
         run=run.name,
         state=status,
-        is_running=status == RUNNING,
+        is_running=is_running,
         step=min((seed.step for seed in run.seeds), default=0),
         planned_steps=run.planned_steps,
         seeds={state: states.count(state) for state in dict.fromkeys(states)},
