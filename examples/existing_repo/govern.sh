@@ -1,33 +1,54 @@
 #!/usr/bin/env bash
-# A repository that has never heard of rlx, improved under a contract: what a person and an agent would type.
-# Usage: bash govern.sh FOLDER [PYTHON]     (a few minutes; PYTHON has numpy, gymnasium, pyyaml, tensorboard and rlx)
+# A repository that has never heard of rlx, improved under a contract: what a person types, then what an agent does.
+# Usage: bash govern.sh FOLDER [PYTHON]     (a minute or two; PYTHON has numpy, gymnasium, pyyaml, tensorboard and rlx)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 lab=$1 python=${2:-python}
+rlx() { echo "\$ rlx $*" >&2; "$python" -m rlx "$@"; }
+field() { "$python" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+
 mkdir -p "$lab"
 cp -r "$here"/{configs,src,train.py,eval.py,pyproject.toml} "$lab"
 cd "$lab"
 git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm "The courier as it is"
-rlx() { echo "\$ rlx $*" >&2; "$python" -m rlx "$@"; }
 
+# a person: what is trained, what measures it, what may change, what it may cost
 rlx task new courier --mission "Reach the door more often." --path src \
-  --train "$python train.py --seed {seed} --out {out} --steps {steps} {overrides}" --steps 300000 \
+  --train "$python train.py --seed {seed} --out {out} --steps {steps} {overrides}" --steps 400000 \
   --eval "$python eval.py --checkpoint {checkpoint} --episodes {episodes} --seed {episode_seed} --out {result}" \
   --metrics tensorboard:{out}/tb --name return=train/return --checkpoint "{out}/policy.npz" \
   --result jsonl:{result} --result-name success --override "{key}={value}" \
   --surface reward=src/courier/reward.py --surface evaluator=eval.py,src/courier/env.py,src/courier/world.py
-rlx study new doors --metric success:max --key "learning.*" --key "reward.*" --seeds 60 --hours 1 \
-  -s budget.per_seed_minutes=2 -s evaluation.confirm_episodes=100
+rlx study new doors --metric success:max --key "learning.*" --key "reward.*" --seeds 50 --hours 1 \
+  -s budget.per_seed_minutes=1 -s evaluation.confirm_episodes=100
+rlx check contract doors
 rlx study rehearse
 rlx study approve --yes --by me
 rlx study baseline
+
+# an agent: it reads `next`, proposes one change, and types the commands that it is given
 rlx next
-rlx propose --kind hyperparameter --hypothesis "larger steps learn faster" -s learning.rate=0.1
-plan=$(rlx check candidate c001 --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["plan"])')
-run=$(rlx launch c001 --phase trial --plan "$plan" --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["run"])')
+cat > candidate.json <<'JSON'
+{
+  "kind": "reward tuning",
+  "hypothesis": "progress pays too little beside the effort that it takes to go around the pond",
+  "predicts": 0.1,
+  "changes": {"reward.progress": 4.0},
+  "records": {"reason": "effort costs as much as progress pays; what is measured is success, not the return"}
+}
+JSON
+rlx propose --file candidate.json
+plan=$(rlx check candidate c001 --json | field plan)
+run=$(rlx launch c001 --phase trial --plan "$plan" --json | field run)
 rlx wait "$run" --timeout 300
 rlx verdict c001
 rlx decide c001
-rlx study loop
+while step=$(rlx next --json); do
+  case $(field action <<<"$step") in check | launch | wait | verdict | decide) eval "$(field command <<<"$step")" ;; *) break ;; esac
+done
+
+# both: what was tried, what it cost, what is shown; every figure again from its files
+rlx study log
 rlx study report
 rlx study verify
+rlx study audit --anchor

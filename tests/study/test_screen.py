@@ -47,7 +47,7 @@ def test_eight_points_in_their_order_with_all_that_was_agreed(tmp_path: Path) ->
         "guardrail median: safety must be shown, margin 1",
         "keys (hyperparameters): algo.*, policy.*",
         "forbidden: algo.total_timesteps",
-        "80 seeds, 4 hours, at most 3 minutes a seed, until 07:00",
+        "80 seeds, 4 h, at most 3 min a seed, until 07:00",
         "trials of 30% of the steps",
         "2 cores, 0 GPUs, 4 GB of memory",
         "jobs also read /usr/share",

@@ -126,9 +126,7 @@ def _steps(at: Position) -> Iterator[Step]:
         yield Step("audit", f"rlx study audit {at.study}", f"the ledger is not sound: {at.violations[0]}")
         return
     if at.missing:
-        why = f"the contract is not settled: {'; '.join(at.missing)}"
-        confirm = f"rlx study amend {at.study} -s 'confirmed=[{', '.join(POINTS)}]'"
-        yield Step("amend", confirm if at.unconfirmed else f"rlx study show {at.study}", why)
+        yield _settle(at)
         return
     if at.approval:
         yield from _before_approval(at)
@@ -140,6 +138,15 @@ def _steps(at: Position) -> Iterator[Step]:
         yield from _search_is_over(at)
     elif len(at.waiting) < at.parallel:
         yield from _work(at)
+
+
+def _settle(at: Position) -> Step:
+    """Return what settles the contract: a word where nothing else is missing, else an edit, which is then taken in."""
+    missing, command = "; ".join(at.missing), f"rlx study amend {at.study}"
+    if at.unconfirmed:
+        confirm = f"{command} -s 'confirmed=[{', '.join(POINTS)}]'"
+        return Step("amend", confirm, f"the contract is not settled: {missing}")
+    return Step("amend", command, f"the contract is not settled; edit it, or -s KEY=VALUE: {missing}")
 
 
 def _before_approval(at: Position) -> Iterator[Step]:

@@ -7,6 +7,7 @@ from typing import Any
 from rlx import files
 from rlx.loop import proceed
 from rlx.study import report as reports
+from rlx.study.approval import forgeable
 from rlx.study.report import Row, Surroundings
 from rlx.study.state import State
 from rlx.study.study import Study
@@ -39,6 +40,7 @@ def report(study: Study) -> dict[str, Any]:
         enforced=enforced_of(study, state),
         head=study.ledger.head()[:16],
         picture=PICTURE,
+        forgeable=forgeable(state.approval.level, human=state.approval.is_human) if state.approval else (),
     )
     files.write_atomic(study.report_path, reports.markdown(state, contract, rows, around).encode())
     return {
@@ -55,7 +57,7 @@ def report(study: Study) -> dict[str, Any]:
         "enforced": around.enforced,
         "file": str(study.report_path.relative_to(study.root)),
         "picture": str((study.folder / PICTURE).relative_to(study.root)),
-        "command": proceed.next_step(study).command,
+        "command": f"rlx study verify {study.name}",
     }
 
 

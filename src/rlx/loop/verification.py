@@ -37,7 +37,9 @@ def verify(study: Study) -> dict[str, Any]:
             problems += [says] if says else []
     problems += _pin_problems(study)
     checked["pinned evaluator"] += 1
-    command = proceed.next_step(study).command if not problems else f"rlx study audit {study.name}"
+    step = proceed.next_step(study)
+    is_done = bool(problems) or step.action == "report"
+    command = f"rlx study audit {study.name}" if is_done else step.command
     return {"study": study.name, "checked": dict(checked), "problems": problems, "command": command}
 
 
@@ -116,7 +118,7 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
         "anchor": f"{ANCHORS}/{study.task_name}/{study.name} at row {known.rows}" if known else None,
         "problems": problems,
         "notes": list(_forgeable(state)),
-        "command": f"rlx study verify {study.name}" if not problems else f"rlx study log {study.name}",
+        "command": proceed.next_step(study).command if not problems else f"rlx study log {study.name}",
     }
 
 

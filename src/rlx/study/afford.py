@@ -54,12 +54,12 @@ class Affords:
 
     def lines(self, metric: str) -> tuple[str, ...]:
         """Say it to people."""
-        cost = "" if self.is_measured else " (by the limit per seed: its cost was not measured yet)"
+        cost = "" if self.is_measured else ", at the longest that one may take (what it takes was not measured yet)"
         few, most = self.candidates
         several = f"{few}–{most} candidates" if few != most else f"{few} candidates"
         unit = f", {figure(self.effect_in_unit)} of {metric}" if self.effect_in_unit is not None else ""
         return (
-            f"{self.seeds} seeds by {self.limit}{cost}",
+            f"{self.seeds} seeds: the {self.limit} are the limit{cost}",
             f"baseline {self.baseline} + confirmation {self.confirmation} leaves {max(self.left, 0)} for the search",
             f"{several} raced at {RULE.first}–{RULE.last} seeds, about {self.expected}; one claim",
             f"the claim finds {self.effect:.2f} sd{unit} 4 times in 5",

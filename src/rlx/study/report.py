@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rlx.figures import NOTHING, figure, signed
@@ -14,6 +15,7 @@ from rlx.study.lifecycle import Phase
 from rlx.study.state import State
 
 SEARCH: tuple[Phase, ...] = ("baseline", "trial", "promotion")
+CLAIM: Phase = "confirmation"
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Row:
     description: str
     status: str
     scores: tuple[float, ...]
+    claimed: tuple[float, ...]
     seeds: int
     seconds: float
     effect: float | None = None
@@ -34,7 +37,7 @@ class Row:
     says: str = ""
     lines: int | None = None
     parameters: int | None = None
-    files: tuple[str, ...] = ()
+    files: Mapping[Phase, tuple[str, ...]] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
 
     @property
@@ -46,10 +49,11 @@ class Row:
         """Return it as JSON-able data."""
         return {
             "candidate": self.candidate, "kind": self.kind, "description": self.description, "status": self.status,
-            "score": self.score, "scores": list(self.scores), "seeds": self.seeds, "seconds": self.seconds,
+            "score": self.score, "scores": list(self.scores), "claimed": list(self.claimed), "seeds": self.seeds,
+            "seconds": self.seconds,
             "effect": self.effect, "interval": list(self.interval) if self.interval else None, "p": self.p,
             "against": self.against, "says": self.says, "lines": self.lines, "parameters": self.parameters,
-            "files": list(self.files), "runs": list(self.runs),
+            "files": [name for names in self.files.values() for name in names], "runs": list(self.runs),
         }  # fmt: skip
 
 
@@ -63,20 +67,21 @@ def _row(state: State, name: str, candidate: Candidate | None) -> Row:
     standing = state.candidates.get(name)
     jobs = [job for job in state.jobs_of(name) if job.phase != "smoke"]
     spent = [job.spent for job in jobs if job.spent is not None]
-    scores = [score for phase in SEARCH for score in state.evaluations.get((name, phase), {}).values()]
+    measured = {phase: tuple(state.evaluations.get((name, phase), {}).values()) for phase in (*SEARCH, CLAIM)}
     last = standing.decisions[-1] if standing and standing.decisions else None
     return Row(
         candidate=name,
         kind=candidate.kind if candidate else "",
         description=candidate.hypothesis if candidate else "what there is, unchanged",
         status=standing.state if standing else "baseline",
-        scores=tuple(score.value for score in scores),
+        scores=tuple(score.value for phase in SEARCH for score in measured[phase] if math.isfinite(score.value)),
+        claimed=tuple(score.value for score in measured[CLAIM] if math.isfinite(score.value)),
         seeds=sum(one.seeds for one in spent),
         seconds=sum(one.seconds for one in spent),
         **_decided(last),
         lines=last.get("lines") if last else 0 if name == BASELINE else None,
         parameters=state.parameters(name),
-        files=tuple(score.file for score in scores),
+        files={phase: tuple(score.file for score in scores) for phase, scores in measured.items() if scores},
         runs=tuple(dict.fromkeys(str(job.run) for job in jobs if job.run)),
     )
 
@@ -109,6 +114,7 @@ class Surroundings:
     enforced: str
     head: str
     picture: str
+    forgeable: tuple[str, ...] = ()
 
 
 def markdown(state: State, contract: Contract, table: Sequence[Row], around: Surroundings) -> str:
@@ -119,7 +125,7 @@ def markdown(state: State, contract: Contract, table: Sequence[Row], around: Sur
         f"![every candidate, its interval, the head and the incumbent]({around.picture})",
         "\n".join(_facts(state, contract, around)),
         f"## What was tried\n\n{_table(table, metric)}",
-        *_claims(state),
+        *_decisions(state),
         *_refusals(state),
         "## Where the figures come from\n\n" + "\n".join(_sources(table)),
         f"Every figure is recomputed from the raw episodes by `rlx study verify {around.study}`.",
@@ -150,10 +156,11 @@ def _facts(state: State, contract: Contract, around: Surroundings) -> Iterator[s
     yield f"- head: {state.head}; incumbent: {state.incumbent or NOTHING}"
     if budget:
         yield (
-            f"- spent: {state.spent.seeds} of {budget.seeds} seeds, {figure(state.spent.seconds / 3600)} of "
-            f"{figure(budget.hours)} hours; {len(state.launched)} candidates, {state.claims} claims"
+            f"- spent: {state.spent.seeds} of {budget.seeds} seeds, {state.spent.seconds / 3600:.2g} of "
+            f"{budget.hours:g} h; candidates launched: {len(state.launched)}; claims begun: {state.claims}"
         )
     yield f"- evidence: {around.level}; approval: {around.approval}; enforced: {around.enforced}"
+    yield from (f"- not ruled out: {one}" for one in around.forgeable)
     yield f"- refusals: {state.refusals}; rows in the ledger: {state.rows}; its head: `{around.head}`"
     if state.stop:
         yield f"- stopped: {state.stop}"
@@ -176,7 +183,7 @@ def _cells(row: Row) -> list[str]:
         row.candidate,
         row.kind or NOTHING,
         row.status,
-        figure(row.score) if row.score is not None else NOTHING,
+        f"[{figure(row.score)}](#{row.candidate})" if row.score is not None else NOTHING,
         effect,
         figure(row.p) if row.p is not None else NOTHING,
         str(row.seeds),
@@ -191,15 +198,24 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")[:200]
 
 
-def _claims(state: State) -> Iterator[str]:
-    judged = [one for one in state.decisions if one.get("against") == BASELINE and len(one.get("n") or ()) == 2]
+def _decisions(state: State) -> Iterator[str]:
+    """Yield every decision in the order made, with what it rests on; claims by name."""
     told = [
-        f"- {one['candidate']} v baseline on {one['n'][0]} v {one['n'][1]} seeds: {one['decision']} ({one.get('says')})"
-        for one in judged
-        if one["decision"] in ("confirmed", "inconclusive", "rejected") and one["candidate"] in state.claimed
+        f"- {_what(one)} {one['candidate']} v {one.get('against', BASELINE)}{_sizes(one)}: **{one['decision']}** "
+        f"({_plain(str(one.get('says', '')))})"
+        for one in state.decisions
     ]
     if told:
-        yield "## Claims\n\n" + "\n".join(told)
+        yield "## What was decided\n\n" + "\n".join(told)
+
+
+def _what(event: Event) -> str:
+    return "claim, on fresh seeds:" if event.get("test") == "claim" else "race:"
+
+
+def _sizes(event: Event) -> str:
+    sizes = list(event.get("n") or ())
+    return f", {sizes[0]} v {sizes[1]} seeds" if len(sizes) == 2 else ""
 
 
 def _refusals(state: State) -> Iterator[str]:
@@ -211,7 +227,12 @@ def _refusals(state: State) -> Iterator[str]:
 
 
 def _sources(table: Sequence[Row]) -> Iterator[str]:
+    """Yield, a candidate, the evaluator's file behind every score, by what its seeds were trained for."""
     for row in table:
         if row.files:
-            links = ", ".join(f"[{name.rpartition('_')[2].removesuffix('.json')}]({name})" for name in row.files)
-            yield f"- {row.candidate}: runs {', '.join(row.runs)}; seeds {links}"
+            yield f"### {row.candidate}\n"
+            yield f"- runs: {', '.join(row.runs)}"
+            for phase, names in row.files.items():
+                links = ", ".join(f"[{name.rpartition('_')[2].removesuffix('.json')}]({name})" for name in names)
+                yield f"- {phase}, seeds {links}"
+            yield ""

@@ -102,7 +102,7 @@ def _budget(contract: Contract, task: Task) -> Iterator[str]:
     if budget is None:
         return
     until = f", until {budget.until}" if budget.until else ""
-    yield f"{budget.seeds} seeds, {budget.hours:g} hours, at most {budget.per_seed_minutes:g} minutes a seed{until}"
+    yield f"{budget.seeds} seeds, {budget.hours:g} h, at most {budget.per_seed_minutes:g} min a seed{until}"
     trial = f"trials of {budget.trial_steps:.0%} of the steps" if budget.trial_steps < 1 else "trials of full length"
     yield f"at most {budget.candidates} candidates, {trial}"
 
@@ -112,7 +112,8 @@ def _hardware(contract: Contract, task: Task) -> Iterator[str]:
     if hardware is None:
         return
     memory = f", {hardware.memory_gb:g} GB of memory" if hardware.memory_gb else ""
-    yield f"a seed: {hardware.cores} cores, {hardware.gpus:g} GPUs{memory}; {hardware.parallel} side by side"
+    cores = f"{hardware.cores} {'core' if hardware.cores == 1 else 'cores'}"
+    yield f"a seed: {cores}, {hardware.gpus:g} GPUs{memory}; {hardware.parallel} side by side"
     yield f"{hardware.disk_gb:g} GB of disk kept free; carried by {task.adapter.launcher.executor}"
     if hardware.reads:
         yield f"jobs also read {', '.join(hardware.reads)}"

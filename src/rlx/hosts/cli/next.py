@@ -12,7 +12,7 @@ import argparse
 from typing import Any
 
 from rlx.hosts.cli.output import table
-from rlx.hosts.cli.words import duration, figure, signed
+from rlx.hosts.cli.words import duration, figure, plural, signed
 from rlx.runs import project
 
 
@@ -29,11 +29,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def render(data: dict[str, Any]) -> str:
     left = data["left"]
+    more = f"{plural(left['candidates'], 'candidate')}, {plural(left['claims'], 'claim')}"
     lines = [
         f"study: {data['task']}/{data['study']} ({data['status']})",
         f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}",
-        f"left: {left['seeds']} seeds, {duration(left['seconds'])} of training, {left['candidates']} candidates, "
-        f"{left['claims']} claims",
+        f"left: {left['seeds']} seeds, {duration(left['seconds'])} of training, {more}",
     ]
     if data["allowed"]["keys"] or data["allowed"]["paths"]:
         lines.append(f"may change: {', '.join([*data['allowed']['keys'], *data['allowed']['paths']])}")

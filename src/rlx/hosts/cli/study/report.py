@@ -26,8 +26,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     study = find(project.root(), args.study)
     told = report(study)
     draw(
-        told["rows"], study.folder / "report.png", metric=told["metric"], head=told["head"], incumbent=told["incumbent"]
-    )
+        told["rows"], study.folder / "report.png", metric=told["metric"], head=told["head"],
+        incumbent=told["incumbent"], title=f"{told['study']}: {told['outcome']}",
+    )  # fmt: skip
     return told
 
 

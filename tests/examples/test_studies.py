@@ -1,0 +1,62 @@
+"""The example studies run as they stand, from the first command to the last, and what they end with is evidence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+STEPS = ("task new", "study new", "check contract", "study rehearse", "study approve", "study baseline", "next",
+         "propose", "check candidate", "launch", "wait", "verdict", "decide", "study report", "study verify",
+         "study audit")  # fmt: skip
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def rlx(root: Path, *words: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "rlx", *words, "--json"], cwd=root, capture_output=True, text=True, check=True
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("script", "level"), [("cartpole/study.sh", "sealed"), ("existing_repo/govern.sh", "pinned")]
+)  # fmt: skip
+def test_a_study_runs_from_its_script_and_ends_in_evidence(tmp_path: Path, script: str, level: str) -> None:
+    lab = tmp_path / "lab"
+    place = {name: value for name, value in os.environ.items() if name != "RLX_ROOT"}
+    done = subprocess.run(
+        ["bash", str(EXAMPLES / script), str(lab), sys.executable], env=place, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    typed = [line.removeprefix("$ rlx ") for line in done.stderr.splitlines() if line.startswith("$ rlx ")]
+    places = [next(place for place, line in enumerate(typed) if line.startswith(step)) for step in STEPS]
+    assert places == sorted(places), typed
+
+    report = rlx(lab, "study", "report")
+    (decided,) = [row for row in report["rows"] if row["candidate"] == "c001"]
+    assert decided["status"] in ("confirmed", "advanced", "rejected")
+    assert (report["incumbent"] == "c001") == (decided["status"] == "confirmed")
+    assert report["level"] == level
+    assert report["enforced"] == "landlock"
+    if decided["status"] == "confirmed":
+        assert len(decided["claimed"]) == 10
+        assert decided["interval"][0] > 0
+        assert decided["p"] <= 0.05
+    text = (lab / report["file"]).read_text()
+    assert text.splitlines()[2] == "![every candidate, its interval, the head and the incumbent](report.png)"
+    assert (lab / report["picture"]).read_bytes().startswith(b"\x89PNG")
+    links = [part.split(")")[0] for part in text.split("](")[1:] if not part.startswith("#")]
+    assert links
+    assert all((lab / report["file"]).with_name(link.split("/")[0]).exists() for link in links)
+    assert rlx(lab, "study", "verify")["problems"] == []
+    audit = rlx(lab, "study", "audit")
+    assert audit["is_sound"]
+    assert audit["anchor"]

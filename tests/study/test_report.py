@@ -1,0 +1,65 @@
+"""A study's report, from stories told row by row."""
+
+from __future__ import annotations
+
+import math
+
+from rlx.study.report import Surroundings, markdown, outcome, rows
+from tests.study.story import Story
+from tests.study.test_gates import contract
+
+AROUND = Surroundings("trot", "signed by ada", "sealed", "landlock", "abc", "report.png", ("sudo",))
+
+
+def told(story: Story) -> str:
+    assert story.state.violations == ()
+    return markdown(story.state, contract(), rows(story.state, {}), AROUND)
+
+
+def test_it_opens_with_what_is_shown_and_a_picture_and_says_how_strong_it_is() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.decide("c001", "confirmed", effect=3.0, interval=[1.0, 5.0], n=[2, 2], test="claim", against="baseline")
+    lines = told(story).splitlines()
+    assert lines[0] == "# trot: c001 is shown to be better: success_rate +3 [1, 5]"
+    assert lines[2].startswith("![")
+    assert "- not ruled out: sudo" in lines
+    assert "- evidence: sealed; approval: signed by ada; enforced: landlock" in lines
+
+
+def test_what_failed_is_told_as_what_went_well_and_a_race_is_no_claim() -> None:
+    story = Story()
+    story.bring("c001", "completed")
+    story.decide("c001", "rejected", test="race", against="baseline", n=[6, 3], says="p = 0.7 | <b>")
+    story.bring("c002", "debug")
+    text = told(story)
+    assert "- race: c001 v baseline, 6 v 3 seeds: **rejected** (p = 0.7 \\| &lt;b>)" in text
+    assert "claim, on fresh seeds" not in text
+    assert "| c002 | – | debug |" in text
+    assert outcome(story.state, contract()) == "nothing is shown to be better than the baseline (2 tried)"
+
+
+def test_every_score_is_linked_to_its_file_those_of_a_claim_too() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.decide("c001", "confirmed", effect=1.0)
+    text, state = told(story), story.state
+    files = [score.file for scores in state.evaluations.values() for score in scores.values()]
+    assert len(files) == 3 + 3 + 2 + 2
+    assert all(f"]({name})" in text for name in files)
+    assert "[5](#c001)" in text
+
+
+def test_a_policy_without_a_score_does_not_spoil_the_mean_and_lines_and_parameters_stand_in_the_table() -> None:
+    story = Story()
+    story.bring("c001", "inconclusive")
+    story.job("more", "c001", "trial", (7, 8))
+    story.evaluate("c001", "trial", 7, math.nan)
+    story.evaluate("c001", "trial", 8, 5.0, parameters=4610)
+    story.decide("c001", "rejected", lines=12, parameters=4610)
+    (_, row) = rows(story.state, {})
+    assert (row.scores, row.score) == ((4.0, 5.0, 6.0, 5.0), 5.0)
+    assert (row.lines, row.parameters) == (12, 4610)
+    assert "| 12 | 4,610 |" in told(story)
