@@ -18,7 +18,7 @@ from rlx.loop.founding import Wishes, amend, approve, new_study
 from rlx.study.approval import Statement, asserted
 from rlx.study.contract import POINTS
 from rlx.study.study import Study, find
-from tests.faults.cheats.agent import CONFIG, LINE, PAY
+from tests.faults.lab import CONFIG, LINE, PAY
 
 BASELINE = ("launch", "baseline", "--phase", "baseline")
 

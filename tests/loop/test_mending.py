@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.cheats.agent import CONFIG, LINE, PAY
+from tests.faults.cheats.test_study import CONFIG
+from tests.faults.lab import LINE, PAY
 
 pytestmark = pytest.mark.slow
 SLEEPS = PAY.replace("    return", "    import time\n    time.sleep(0.04)\n    return", 1)
