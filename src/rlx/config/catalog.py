@@ -38,7 +38,7 @@ ENTRIES: dict[str, Entry] = {
     "frozen_lake": Entry("FrozenLake-v1", Seen(0.7, 4, 5, 200_000, 9)),
     "taxi": Entry("Taxi-v4", Seen(7, 5, 5, 200_000, 226)),
     "lunar_lander": Entry("LunarLander-v3", Seen(200, 4, 5, 400_000, 40)),
-    "bipedal_walker": Entry("BipedalWalker-v3"),
+    "bipedal_walker": Entry("BipedalWalker-v3", Seen(240, 5, 5, 800_000, 201)),
     "hopper": Entry("Hopper-v5", Seen(1400, 4, 5, 300_000, 63)),
     "half_cheetah": Entry("HalfCheetah-v5", Seen(1400, 5, 5, 300_000, 41)),
 }
