@@ -58,7 +58,9 @@ $(PEERS)/stamp: bench/peers.txt
 bench: $(VENV)/dev.stamp $(PEERS)/stamp
 	@for script in bench/*.py bench/diagnose/run.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
-release-check: check test demo
+# also what CI runs: a real client that is missing is a failure there
+release-check: export RLX_REQUIRE_CLIENTS := 1
+release-check: clients check test demo
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:

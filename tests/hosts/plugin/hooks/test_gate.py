@@ -272,6 +272,14 @@ def test_every_file_of_a_codex_patch_is_judged(project: Path) -> None:
     assert reason(ask(project, "apply_patch", {"command": fine})) is None
 
 
+def test_scripts_that_call_each_other_are_read_once(project: Path) -> None:
+    (project / "one.sh").write_text("./two.sh && ./one.sh\n" * 200)
+    (project / "two.sh").write_text("./one.sh; $(./two.sh)\n" * 200)
+    assert run(project, "./one.sh") is None
+    (project / "two.sh").write_text("./one.sh\npython scripts/train.py\n")
+    assert "rlx launch" in (run(project, "./one.sh") or "")
+
+
 def test_a_study_is_found_from_elsewhere(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

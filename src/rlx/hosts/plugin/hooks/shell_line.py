@@ -24,6 +24,7 @@ WRAPPERS = frozenset(
     "tmux screen ssh watch script at srun sbatch docker podman su runuser flock parallel xargs".split()
 )
 KEYWORDS = frozenset("{ } then do else elif if while until ! fi done".split())
+MOST_SCRIPTS = 100
 DEEPEST = 4
 LONGEST_SCRIPT = 65_536
 _DOCUMENT = re.compile(r"(?<!<)<<(?!<)-?\s*(['\"]?)([A-Za-z_]\w*)\1")
@@ -32,10 +33,12 @@ _QUOTED = re.compile(r"'[^']*'")
 _SUBSTITUTION = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
 
 
-def commands(text: str, here: str, depth: int = 0) -> list[Simple]:
-    """Return the simple commands of a line as (words, folder), and those of every script it has a shell run."""
-    if depth > DEEPEST:
+def commands(text: str, here: str, seen: frozenset[str] | set[str] = frozenset()) -> list[Simple]:
+    """Return the simple commands of a line as (words, folder), and those of every script it has a shell run, once."""
+    seen = seen if isinstance(seen, set) else set()
+    if text in seen or len(seen) >= MOST_SCRIPTS:
         return []
+    seen.add(text)
     text, documents = without_documents(text)
     found: list[Simple] = []
     folder, known = here, {"PWD": here, "HOME": os.path.expanduser("~")}
@@ -46,13 +49,13 @@ def commands(text: str, here: str, depth: int = 0) -> list[Simple]:
         scripts = [*started(said, folder), *piped(found, said, folder)]
         found.append((said, folder))
         for script in scripts:
-            found += commands(script, folder, depth + 1)
+            found += commands(script, folder, seen)
         if said[0] in ("cd", "pushd") and len(said) > 1:
             folder = known["PWD"] = os.path.normpath(os.path.join(folder, os.path.expanduser(said[-1])))
     for head, body in documents:
-        found += document_commands(head, body, folder, depth)
+        found += document_commands(head, body, folder, seen)
     for one, other in _SUBSTITUTION.findall(_QUOTED.sub("''", text)):
-        found += commands(one or other, folder, depth + 1)
+        found += commands(one or other, folder, seen)
     return found
 
 
@@ -75,11 +78,11 @@ def without_documents(text: str) -> tuple[str, list[tuple[str, str]]]:
     return "\n".join(kept), documents
 
 
-def document_commands(head: str, body: str, folder: str, depth: int) -> list[Simple]:
+def document_commands(head: str, body: str, folder: str, seen: set[str]) -> list[Simple]:
     """Return what a here-document makes run, by the last program of the line that reads it."""
     readers = [os.path.basename(words[0]) for words in (stripped(each, {}) for each in simple(head)) if words]
     if any(reader in SHELLS or reader == "ssh" for reader in readers):
-        return commands(body, folder, depth + 1)
+        return commands(body, folder, seen)
     if any(reader.startswith("python") for reader in readers):
         return [(["python", "-c", body], folder)]
     return []
