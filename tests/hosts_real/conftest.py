@@ -72,7 +72,8 @@ def home() -> Iterator[Path]:
 
 @pytest.fixture
 def claude(home: Path) -> Client:
-    return Client(program("claude-2.1.325", "node_modules/@anthropic-ai/claude-code-*/claude"), home)
+    patient = {"MCP_TIMEOUT": "120000"}  # a server starts late where many tests run at once
+    return Client(program("claude-2.1.325", "node_modules/@anthropic-ai/claude-code-*/claude"), home, patient)
 
 
 @pytest.fixture

@@ -28,6 +28,19 @@ Step = Call | str
 Later = Callable[[list[str]], Step | None]
 
 
+def selected(*names: str) -> list[Step | Later]:
+    """Select deferred tools of Claude Code's, again while their server is not connected yet."""
+    search = Call("ToolSearch", {"query": f"select:{','.join(names)}", "max_results": len(names)})
+
+    def once_more(results: list[str]) -> Step | None:
+        return None if "tool_reference" in results[-1] else search
+
+    def pause(results: list[str]) -> Step | None:
+        return None if "tool_reference" in results[-1] else Call("Bash", {"command": "sleep 5", "description": "wait"})
+
+    return [search, *[pause, once_more] * 12]
+
+
 class MockModel:
     """Serves both hosts' protocols; use as a context manager."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts_real.conftest import ROOT, Client
-from tests.hosts_real.mock_model import Call, MockModel
+from tests.hosts_real.mock_model import Call, Later, MockModel, Step, selected
 
 VIEW = {
     "schema": 1,
@@ -72,7 +72,7 @@ def files_server(home: Path) -> Path:
     return path
 
 
-def drive_claude(claude: Client, root: Path, *steps: Call, options: tuple[str, ...] = ()) -> list[str]:
+def drive_claude(claude: Client, root: Path, *steps: Step | Later, options: tuple[str, ...] = ()) -> list[str]:
     claude.run("plugin", "marketplace", "add", str(ROOT))
     claude.run("plugin", "install", "rlx@rlx")
     with MockModel([*steps, "done"]) as model:
@@ -151,12 +151,12 @@ def test_claude_code_is_stopped_in_the_tool_of_another_server(
     name = "mcp__files__write_file"
     told = drive_claude(
         claude, project,
-        Call("ToolSearch", {"query": f"select:{name}", "max_results": 3}),
+        *selected(name),
         Call(name, {"path": str(project / "evaluate.py"), "content": "print(1e6)"}),
         Call(name, {"path": str(project / "notes.md"), "content": "a note"}),
         options=("--mcp-config", json.dumps(config)),
     )  # fmt: skip
-    assert "protected in the study" in told[1]
+    assert "protected in the study" in told[-2]
     assert (project / "evaluate.py").read_text() == "print(1)\n"
     assert (project / "notes.md").read_text() == "a note"
 

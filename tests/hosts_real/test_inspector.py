@@ -37,7 +37,10 @@ class Inspector:
     called: set[str] = field(default_factory=set)
 
     def ask(self, *words: str) -> dict[str, Any]:
-        done = self.client.run("--cli", "rlx", "mcp", *words, cwd=self.root, code=None, RLX_ROOT=str(self.root))
+        patience = ("--connect-timeout", "110000")
+        done = self.client.run(
+            "--cli", *patience, "rlx", "mcp", *words, cwd=self.root, code=None, RLX_ROOT=str(self.root)
+        )
         assert done.stdout, done.stderr
         document: dict[str, Any] = json.loads(done.stdout)
         return document

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts_real.conftest import ROOT, Client
-from tests.hosts_real.mock_model import Call, Later, MockModel, Step
+from tests.hosts_real.mock_model import Call, Later, MockModel, Step, selected
 from tests.loop.test_study import Lab
 
 pytestmark = pytest.mark.timeout(900)
@@ -91,14 +91,13 @@ def test_claude_code_walks_the_whole_study(claude: Client, lab: Lab) -> None:
     def tool(verb: str, **given: object) -> Call:
         return Call(names[verb], dict(given))
 
-    select = Call("ToolSearch", {"query": f"select:{','.join(names.values())}", "max_results": 10})
     cheats: list[Step | Later] = [
         Call("Bash", {"command": "rlx train configs/pole.yaml", "description": "train"}),
         Call("Read", {"file_path": str(lab.root / "evaluate.py")}),
         Call("Write", {"file_path": str(lab.root / "evaluate.py"), "content": "print(1e6)"}),
         Call("Bash", {"command": "rlx study approve --yes", "description": "approve"}),
     ]
-    with MockModel([*cheats, select, *script(tool), "done"]) as model:
+    with MockModel([*cheats, *selected(*names.values()), *script(tool), "done"]) as model:
         allowed = ",".join(["Bash", "Write", "Edit", "ToolSearch", *names.values()])
         claude.run("-p", "go", "--output-format", "json", "--allowedTools", allowed, cwd=lab.root, timeout=600,
                    ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="dummy", RLX_ROOT=str(lab.root))  # fmt: skip
