@@ -214,6 +214,15 @@ def _begun(lab: Lab) -> Iterator[tuple[Run, Seed]]:
                     yield run, seed
 
 
+def test_a_run_whose_launch_died_before_its_intent_is_found(points: Points) -> None:
+    rows = [one for one in faults_of(points.traces["launch"], points.lab.root) if "ledger.jsonl" in one.target]
+    points.fresh("launch")
+    outcome = points.act("launch", next(one for one in rows if (one.call, one.kind) == ("write", KILL)))
+    assert outcome.was_killed
+    (found,) = [note for note in audit(points.lab.study)["notes"] if "intent" in note]
+    assert found.startswith("walk_c001_001: its launch died before the intent was written")
+
+
 def test_a_patch_that_does_not_apply_proposes_nothing(points: Points) -> None:
     points.fresh("propose")
     patch = points.lab.root / "guide.patch"

@@ -35,7 +35,11 @@ case $1 in
     begin "$name" "$log" "$script"; done ;;
 esac
 """
-SLOW = "    import time\n    time.sleep(0.1)\n"
+SLOW = """\
+    import time
+    reward.calls = getattr(reward, "calls", 0) + 1
+    time.sleep(0.2 if reward.calls < 40 else 0)
+"""
 
 
 class Engine:

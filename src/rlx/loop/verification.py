@@ -117,7 +117,7 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
         "is_sound": not problems,
         "anchor": f"{ANCHORS}/{study.task_name}/{study.name} at row {known.rows}" if known else None,
         "problems": problems,
-        "notes": list(_forgeable(state)),
+        "notes": [*_forgeable(state), *(_without_intent(study, state) if state else ())],
         "command": proceed.next_step(study).command if not problems else f"rlx study log {study.name}",
     }
 
@@ -126,6 +126,16 @@ def _forgeable(state: State | None) -> tuple[str, ...]:
     """Say what the approval that stands does not rule out."""
     approval = state.approval if state else None
     return forgeable(approval.level, human=approval.is_human) if approval else ()
+
+
+def _without_intent(study: Study, state: State) -> Iterator[str]:
+    """Name the runs that a launch made for this study, and died before it wrote the intent: nothing can train them."""
+    known = {job.run for job in state.jobs.values()}
+    for path in sorted((study.root / "runs").glob("[!.]*/metadata.json")):
+        lineage = Run(path.parent).metadata.get("lineage") or {}
+        is_own = (lineage.get("task"), lineage.get("study")) == (study.task_name, study.name)
+        if is_own and "job" in lineage and path.parent.name not in known:
+            yield f"{path.parent.name}: its launch died before the intent was written; nothing can train it"
 
 
 def _reference(study: Study) -> str:
