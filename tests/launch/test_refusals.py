@@ -36,7 +36,7 @@ class Door:
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         for argv in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "one")):
             subprocess.run(["git", *argv], cwd=root, check=True, capture_output=True)
-        wishes = Wishes(metric="success_rate", paths=paths, seeds=60, hours=1.0,
+        wishes = Wishes(metric="success_rate", surfaces=("hyperparameters",), paths=paths, seeds=60, hours=1.0,
                         settings=("budget.per_seed_minutes=1",))  # fmt: skip
         new_study(root, "walk", wishes, config=root / "configs" / "line.yaml")
         self.study: Study = find(root)
@@ -123,6 +123,22 @@ def test_a_change_outside_of_the_scope_is_refused_beside_every_other_reason(door
     reasons = door.refuses(("launch", "c001", "--plan", plan))
     assert list(reasons) == ["SCOPE", "PLAN", "PHASE"]
     assert "envs/line.py" in reasons["SCOPE"]
+
+
+def test_a_config_key_on_top_of_a_change_of_code_is_no_change_of_code_and_no_duplicate(door: Door) -> None:
+    records = ("--record", "reflection=the reward is sparse", "--record", "reason=it should guide")
+    what = ("propose", "--kind", "reward engineering", "--hypothesis", "it should guide more")
+    code = door.answers(*what, *records, code=0)
+    Path(code["worktree"], "envs", "pay.py").write_text(PAY.replace("0.0", "-0.2"))
+    door.answers("check", "candidate", code["candidate"], code=0)
+    change = {"kind": "hyperparameter", "hypothesis": "larger steps", "changes": {"algo.learning_rate": 0.005}}
+    file = door.study.folder / "proposal.json"
+    for below in ("baseline", code["candidate"]):
+        file.write_text(json.dumps({**change, "builds_on": below}))
+        proposed = door.answers("propose", "--file", str(file), code=0)["candidate"]
+        assert door.answers("check", "candidate", proposed, code=0)["plan"]
+    (door.study.worktree(proposed) / "envs" / "pay.py").write_text(PAY.replace("0.0", "-0.3"))
+    assert "changes no code" in door.answers("check", "candidate", proposed)["error"]
 
 
 def test_a_metric_that_a_file_in_scope_computes_lets_nothing_start(

@@ -68,6 +68,22 @@ def test_a_trial_that_was_lost_is_taken_up_again_and_one_that_was_stopped_when_s
     assert ("the same seeds are trained again" in step.why) == bool(how)
 
 
+def test_a_draft_that_was_refused_is_somebodys_to_mend_after_all_that_goes_on_by_itself() -> None:
+    refused = Standing("c002", "draft", refused="kind hyperparameter changes no code")
+    step = agenda(replace(APPROVED, standings=(refused,))).next
+    assert (step.action, step.command) == ("mend", "rlx check candidate c002")
+    assert "changes no code" in step.why
+    at = replace(APPROVED, standings=(refused, Standing("c003", "completed")))
+    assert [step.action for step in (agenda(at).next, *agenda(at).also)] == ["decide", "mend", "propose", "report"]
+
+
+def test_after_the_deadline_what_is_trained_is_decided_and_nothing_starts() -> None:
+    over = replace(APPROVED, deadline="07:00", standings=(Standing("c001", "validated", "9f2c"),))
+    assert (agenda(over).next.action, agenda(over).next.why) == ("report", "no job starts after 07:00")
+    both = replace(over, head="c001", confirmed=frozenset({"baseline", "c001"}), standings=())
+    assert command(both) == "rlx decide c001"
+
+
 def test_a_running_job_is_waited_for() -> None:
     at = replace(APPROVED, waiting=(Waiting("j001", "trot_c001_001", "c001", "trial"),))
     assert command(at) == "rlx wait trot_c001_001 --timeout 300"

@@ -151,18 +151,36 @@ def _problems(
     """Return all that is wrong with a candidate and its change of code, beside the others of its study."""
     code = {one.id: _code(study, one.id) for one in study.candidates()}
     patch = worktree.patch_text(changes)
-    below = study.patch(candidate.builds_on) if candidate.builds_on not in NULL else None
+    below = (study.patch(candidate.builds_on) if candidate.builds_on not in NULL else None) or b""
+    own = _own(changes, below)
     code[candidate.id] = Code(
-        files.sha256(patch) if patch else "", changed_lines(patch), tuple(one.path for one in changes),
-        is_seed_only(patch, below=below or b""),
+        files.sha256(patch) if patch else "", changed_lines(worktree.patch_text(own)), tuple(one.path for one in own),
+        is_seed_only(patch, below=below),
     )  # fmt: skip
     return candidates.problems(
         candidate, contract, task, study.candidates(), base=derive.base_of(task, study.root), code=code
     )
 
 
+def _own(changes: Sequence[Change], below: bytes) -> list[Change]:
+    """Return what a candidate changes beside what it builds on; everything where it takes some of that back."""
+    sections = [(one, worktree.patch_text([one])) for one in changes] if below else []
+    inherited = [section for _, section in sections if section in below]
+    if sum(map(len, inherited)) < len(below):
+        return list(changes)
+    return [one for one, section in sections if section not in inherited] if below else list(changes)
+
+
+def code_beside(study: Study, candidate: Candidate) -> dict[str, Code]:
+    """Return the code that every candidate has changed; of a new one that changes none, what it builds on."""
+    code = {one.id: _code(study, one.id) for one in study.candidates()}
+    if candidate.kind == "hyperparameter":
+        code[candidate.id] = _code(study, candidate.builds_on)
+    return code
+
+
 def _code(study: Study, identity: str) -> Code:
-    patch = study.patch(identity)
+    patch = study.patch(identity) if identity not in NULL else None
     return Code(files.sha256(patch)) if patch else NO_CODE
 
 

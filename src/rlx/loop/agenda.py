@@ -35,6 +35,8 @@ class Standing:
     wants: int = 0
     ended: str = ""
     """Why a candidate that is to be mended has nothing to show."""
+    refused: str = ""
+    """Why its last check was refused: the same check again is no way on."""
     cut_off: Literal["", "lost", "stopped"] = ""
     """How its trial ended without its fault: there is nothing to mend, and the same seeds are trained again."""
 
@@ -67,6 +69,8 @@ class Position:
     seeds_left: int = 0
     claim_seeds: int = 20
     candidates_left: int = 0
+    deadline: str = ""
+    """The time after which no job starts, where it is over."""
     halted: str = ""
     """Why nothing at all goes on before a person says so."""
     stop_rule: str = ""
@@ -134,6 +138,8 @@ def _steps(at: Position) -> Iterator[Step]:
     yield from (_wait(one) for one in at.waiting)
     if at.halted:
         yield _go_on(at, f"the study has stopped: {at.halted}")
+    elif at.deadline:
+        yield from (step for step in (*_unfinished(at), *_claim(at)) if step.action == "decide")
     elif at.stop_rule:
         yield from _search_is_over(at)
     elif len(at.waiting) < at.parallel:
@@ -171,7 +177,7 @@ def _work(at: Position) -> Iterator[Step]:
         why = f"{at.pool} of the {at.pool_wanted} seeds that candidates are measured against are there"
         yield Step("baseline", f"rlx study baseline {at.study}", why)
         return
-    yield from _unfinished(at)
+    yield from (step for step in _unfinished(at) if step.action != "mend")
     if at.head != BASELINE and at.head_fresh < HEAD_SEEDS and not _is_busy(at, at.head):
         why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
         yield _launch(at, at.head, "promotion", why)
@@ -180,9 +186,11 @@ def _work(at: Position) -> Iterator[Step]:
         why = "the head's fresh seeds are trained and not measured"
         yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
         return
+    yield from (step for step in _unfinished(at) if step.action == "mend")
     if at.affords_trial:
-        why = f"head {at.head}; {at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
-        yield Step("propose", "rlx propose --file candidate.json", why)
+        kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
+        how = "write candidate.json first (rlx schema candidate), or name the change by options"
+        yield Step("propose", "rlx propose --file candidate.json", f"head {at.head}; {kept}; {how}")
     yield from _claim(at)
 
 
@@ -196,6 +204,9 @@ def _unfinished(at: Position) -> Iterator[Step]:
             yield _trial(one, f"{one.id} leans the right way: {one.wants} further seeds")
         elif one.state == "validated":
             yield _trial(one, f"{one.id} was checked")
+        elif one.state == "draft" and one.refused:
+            why = f"{one.id} was refused ({one.refused}): mend it and check it again, or propose another"
+            yield Step("mend", f"rlx check candidate {one.id}", why, one.id)
         elif one.state == "draft":
             yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited", one.id)
         elif one.state == "debug":
@@ -250,4 +261,5 @@ def _search_is_over(at: Position) -> Iterator[Step]:
 
 def _report(at: Position) -> Step:
     why = f"stop rule: {at.stop_rule}" if at.stop_rule else "what was tried, what it cost, what is shown"
+    why = f"no job starts after {at.deadline}" if at.deadline else why
     return Step("report", f"rlx study report {at.study}", why)

@@ -68,12 +68,19 @@ class Drive:
         act: dict[str, Callable[[Step], object]] = {
             "wait": lambda one: self.follow(Run(self.study.root / "runs" / one.run)),
             "baseline": lambda _: pool.fill(self.study, say=self.say, follow=self.follow),
-            "check": lambda one: door.check(self.study, one.candidate),
+            "check": self._check,
             "launch": self._launch,
             "verdict": lambda one: judgement.verdict(self.study, one.candidate, say=self.say),
             "decide": lambda one: judgement.decide(self.study, one.candidate, say=self.say),
         }
         act[step.action](step)
+
+    def _check(self, step: Step) -> None:
+        """Check a candidate; one that is refused is somebody's to mend, which is what comes next."""
+        try:
+            door.check(self.study, step.candidate)
+        except Refused as error:
+            self.say(error.message)
 
     def _launch(self, step: Step) -> None:
         order = Order(step.candidate, step.phase, plan=step.plan or None, is_unattended=bool(self.agent))

@@ -19,8 +19,8 @@ ROUNDS = 3
 """How often seeds that failed are replaced before it is left to a person."""
 
 NO_SPREAD = (
-    "the pool has no spread: every seed scores the same. Either the metric is at its limit, so that nothing can show a "
-    "gain, or the evaluation does not depend on what was trained; any other score will look like an effect"
+    "the pool has no spread: every seed scores the same. Either the metric is at an end of its range (none succeeds or "
+    "all do), or the evaluation does not depend on what was trained; any other score will look like an effect"
 )
 
 

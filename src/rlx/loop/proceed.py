@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -11,7 +13,7 @@ from rlx.launch import door
 from rlx.loop import scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
-from rlx.study import stops
+from rlx.study import gates, stops
 from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
@@ -57,9 +59,10 @@ def position(study: Study) -> Position:
         plans=_plans(state),
         confirmed=frozenset(side for side in (BASELINE, state.head) if state.claim_size(side, state.head) >= wanted),
         claims_left=_claims_left(state, contract),
-        seeds_left=left.seeds,
+        seeds_left=seeds_left(left, contract),
         claim_seeds=2 * wanted,
         candidates_left=candidates_left(state, contract),
+        deadline=gates.passed(state, contract, now=time.time()),
         halted=state.stop or state.escalation or "",
         stop_rule=stops.holding(state, contract),
         violations=tuple(str(one) for one in state.violations),
@@ -101,7 +104,8 @@ def _standings(state: State) -> list[Standing]:
     for one in state.candidates.values():
         trained = sum(len(job.counted_seeds) for job in scores.ended(state, one.id, "trial"))
         wants = max(0, RULE.last - trained) if one.state == "inconclusive" and trained else 0
-        standing = Standing(one.id, one.state, one.plan or "", wants)
+        refused = "; ".join(str(reason.get("says")) for reason in one.refusal["reasons"]) if one.refusal else ""
+        standing = Standing(one.id, one.state, one.plan or "", wants, refused=refused)
         found.append(_failed(standing, state, one.decisions) if one.state == "debug" else standing)
     return found
 
@@ -129,6 +133,13 @@ def left_of(state: State, contract: Contract) -> Amount:
         return Amount()
     used = state.spent + state.reserved
     return Amount(max(0, budget.seeds - used.seeds), max(0.0, budget.hours * 3600 - used.seconds))
+
+
+def seeds_left(left: Amount, contract: Contract) -> int:
+    """Return how many further seeds can be paid for: each reserves the longest that it may take."""
+    if contract.budget is None:
+        return 0
+    return min(left.seeds, math.floor(left.seconds / (contract.budget.per_seed_minutes * 60) + 1e-9))
 
 
 def candidates_left(state: State, contract: Contract) -> int:

@@ -63,7 +63,8 @@ def _problems(study: Study, candidate: Candidate) -> tuple[str, ...]:
     """Return what is wrong with what was written; its code is looked at when it is checked."""
     task = study.task()
     base = derive.base_of(task, study.root)
-    return candidates.problems(candidate, study.contract(), task, study.candidates(), base=base)
+    code = door.code_beside(study, candidate)
+    return candidates.problems(candidate, study.contract(), task, study.candidates(), base=base, code=code)
 
 
 def _content(patch: Path) -> bytes:

@@ -130,6 +130,15 @@ def deadline(until: str, *, since: float) -> float | None:
         return None
 
 
+def passed(state: State, contract: Contract, *, now: float) -> str:
+    """Return a contract's `until` where that time is over (or is none); empty where jobs may start."""
+    until = contract.budget.until if contract.budget else None
+    if until is None:
+        return ""
+    end = deadline(until, since=state.approval.event.time if state.approval else now)
+    return until if end is None or not now < end else ""
+
+
 @dataclass(frozen=True)
 class _Case:
     state: State
@@ -378,13 +387,10 @@ def _budget(case: _Case) -> Reasons:
 
 
 def _deadline(case: _Case) -> Reasons:
-    budget, approval, now = case.contract.budget, case.state.approval, case.facts.now
-    if budget is None or budget.until is None:
-        return
-    end = deadline(budget.until, since=approval.event.time if approval else now)
-    if end is None or not now < end:
+    until = passed(case.state, case.contract, now=case.facts.now)
+    if until:
         hint = "set budget.until in contract.yaml and approve it: rlx study approve"
-        yield Reason("DEADLINE", f"no job starts after {budget.until}", hint)
+        yield Reason("DEADLINE", f"no job starts after {until}", hint)
 
 
 def _room(case: _Case) -> Reasons:

@@ -168,6 +168,9 @@ class Rules:
         _require(isinstance(event["reasons"], list), "a refusal has its reasons")
         self.refusals += 1
         self.last_refusal = self.open_refusal = event
+        standing = self.candidates.get(str(event.get("candidate")))
+        if standing is not None and event.get("action") == "check":
+            self.candidates[standing.id] = replace(standing, refusal=event)
 
     def intent(self, event: Event) -> None:
         job = _job(event)
@@ -407,7 +410,7 @@ class Rules:
 
     def _move(self, standing: Standing, after: CandidateState) -> None:
         before = standing.state
-        self.candidates[standing.id] = replace(standing, state=after)
+        self.candidates[standing.id] = replace(standing, state=after, refusal=None)
         if after in ("completed", "debug"):
             self.debug_in_a_row = self.debug_in_a_row + 1 if after == "debug" else 0
         if after == "advanced" != before:

@@ -38,6 +38,8 @@ class Standing:
     plan: str | None = None
     contract: str | None = None
     content: str | None = None
+    refusal: Event | None = None
+    """Why its last check was refused, where nothing was done about it since."""
     decisions: tuple[Event, ...] = ()
 
 
