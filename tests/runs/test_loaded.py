@@ -80,3 +80,16 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path) -> None:
     (tmp_path / "loaded" / "1_a.json").write_text('{"modules": {"a": 1}}')
     with pytest.raises(FileDamaged, match="does not say which modules"):
         loaded.read(tmp_path)
+
+
+def test_a_project_that_was_moved_has_its_modules_where_it_lies_now(tmp_path: Path) -> None:
+    project = tmp_path / "before"
+    seed, tree = project / "runs" / "walk_001" / "seed_0", project / ".rlx" / "c001"
+    for folder in (seed, tree):
+        folder.mkdir(parents=True)
+    (tree / "reward.py").write_text("WEIGHT = 1\n")
+    run(seed, "-c", "import reward, numpy", path=str(tree))
+    project.rename(tmp_path / "after")
+    found = files_of(tmp_path / "after" / seed.relative_to(project))
+    assert found["reward"] == tmp_path / "after" / ".rlx" / "c001" / "reward.py"
+    assert found["numpy"].is_file(), "what is installed elsewhere keeps its place"

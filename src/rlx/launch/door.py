@@ -140,9 +140,15 @@ def examine(study: Study, identity: str) -> Examined:
         "chain": [one.model_dump(mode="json", by_alias=True) for one in chain],
         "diff": worktree.diff_sha256(changes),
     })  # fmt: skip
-    plan = _hash({"contract": contracts.sha256(study.contract_path), "task": _file_hash(study), "content": content})
     breaches = scope.breaches(changes, keys, contract, task)
-    return Examined(chain[-1], plan[:16], content, changes, keys, experiment, tuple(problems), tuple(breaches))
+    plan = plan_of(study, content)
+    return Examined(chain[-1], plan, content, changes, keys, experiment, tuple(problems), tuple(breaches))
+
+
+def plan_of(study: Study, content: str) -> str:
+    """Return the hash of what would run: a candidate's content, under the contract and the task as they are now."""
+    under = {"contract": contracts.sha256(study.contract_path), "task": _file_hash(study)}
+    return _hash({**under, "content": content})[:16]
 
 
 def _problems(

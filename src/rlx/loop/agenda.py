@@ -27,7 +27,10 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Standing:
-    """A candidate so far; `wants` is how many further seeds its race asks for."""
+    """A candidate so far; `plan` is what a launch names, empty where it is to be checked (again).
+
+    `wants` is how many further seeds its race asks for.
+    """
 
     id: str
     state: CandidateState
@@ -202,11 +205,14 @@ def _unfinished(at: Position) -> Iterator[Step]:
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
         elif one.state == "inconclusive" and one.wants:
             yield _trial(one, f"{one.id} leans the right way: {one.wants} further seeds")
-        elif one.state == "validated":
+        elif one.state == "validated" and one.plan:
             yield _trial(one, f"{one.id} was checked")
-        elif one.state == "draft" and one.refused:
+        elif one.state in ("draft", "validated") and one.refused:
             why = f"{one.id} was refused ({one.refused}): mend it and check it again, or propose another"
             yield Step("mend", f"rlx check candidate {one.id}", why, one.id)
+        elif one.state == "validated":
+            why = f"{one.id} was checked under another contract"
+            yield Step("check", f"rlx check candidate {one.id}", why, one.id)
         elif one.state == "draft":
             yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited", one.id)
         elif one.state == "debug":

@@ -18,6 +18,7 @@ from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
 from rlx.study.ledger import Event
+from rlx.study.standing import Standing as Checked
 from rlx.study.state import State
 from rlx.study.study import Study
 
@@ -52,11 +53,11 @@ def position(study: Study) -> Position:
         waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),
         pool=_completed(state, BASELINE, "baseline"),
         pool_wanted=door.pool_seeds(contract),
-        standings=tuple(_standings(state)),
+        standings=tuple(_standings(study, state)),
         head=state.head,
         head_fresh=_completed(state, state.head, "promotion"),
         head_measured=len(state.scores(state.head, "promotion")),
-        plans=_plans(state),
+        plans=_plans(study, state),
         confirmed=frozenset(side for side in (BASELINE, state.head) if state.claim_size(side, state.head) >= wanted),
         claims_left=_claims_left(state, contract),
         seeds_left=seeds_left(left, contract),
@@ -99,13 +100,13 @@ def _completed(state: State, candidate: str, phase: Any) -> int:
     return sum(how == "completed" for job in state.jobs_of(candidate, phase) for how in job.seed_states.values())
 
 
-def _standings(state: State) -> list[Standing]:
+def _standings(study: Study, state: State) -> list[Standing]:
     found = []
     for one in state.candidates.values():
         trained = sum(len(job.counted_seeds) for job in scores.ended(state, one.id, "trial"))
         wants = max(0, RULE.last - trained) if one.state == "inconclusive" and trained else 0
         refused = "; ".join(str(reason.get("says")) for reason in one.refusal["reasons"]) if one.refusal else ""
-        standing = Standing(one.id, one.state, one.plan or "", wants, refused=refused)
+        standing = Standing(one.id, one.state, plan_now(study, one), wants, refused=refused)
         found.append(_failed(standing, state, one.decisions) if one.state == "debug" else standing)
     return found
 
@@ -120,10 +121,18 @@ def _failed(standing: Standing, state: State, decisions: Sequence[Event]) -> Sta
     return replace(standing, ended=f"{last.run}: {last.outcome}", cut_off=how if is_cut_off else "")
 
 
-def _plans(state: State) -> dict[str, str]:
-    """Return the plan of the head, as it was last checked."""
+def plan_now(study: Study, one: Checked) -> str:
+    """Return the plan that a launch names: what was checked, under the contract as it is; empty: check it (again)."""
+    if one.content is None:
+        return one.plan or ""
+    now = door.plan_of(study, one.content)
+    return "" if one.state == "validated" and now != one.plan else now
+
+
+def _plans(study: Study, state: State) -> dict[str, str]:
+    """Return the plan of the head."""
     standing = state.candidates.get(state.head)
-    return {standing.id: standing.plan} if standing is not None and standing.plan else {}
+    return {standing.id: plan_now(study, standing)} if standing is not None and standing.plan else {}
 
 
 def left_of(state: State, contract: Contract) -> Amount:

@@ -34,21 +34,27 @@ def recorded(seed: Path) -> dict[str, str]:
     for folder in (place, program):
         folder.mkdir(exist_ok=True)
     shutil.copyfile(recorder.__file__, program / "sitecustomize.py")
-    return {recorder.FOLDER: str(place), "PYTHONPATH": str(program)}
+    return {recorder.FOLDER: str(place), recorder.ROOT: str(_root(seed)), "PYTHONPATH": str(program)}
 
 
 def write(seed: Path) -> None:
     """Write down what this process has loaded."""
     (seed / FOLDER).mkdir(exist_ok=True)
-    recorder.write(str(seed / FOLDER))
+    recorder.write(str(seed / FOLDER), str(_root(seed)))
+
+
+def _root(seed: Path) -> Path:
+    """Return the project that a seed's folder, `runs/NAME/seed_N`, is part of."""
+    return seed.absolute().parents[2]
 
 
 def read(seed: Path) -> tuple[Module, ...]:
-    """Return what all processes of a seed loaded, by name and file."""
+    """Return what all processes of a seed loaded, by name and file; files of the project where it lies now."""
     found: dict[tuple[str, str], Module] = {}
     for path in sorted((seed / FOLDER).glob("*.json")):
         for name, entry in _modules(path).items():
-            found[name, str(entry["file"])] = Module(name, Path(str(entry["file"])), entry.get("sha256"))
+            file = _root(seed) / str(entry["file"])
+            found[name, str(file)] = Module(name, file, entry.get("sha256"))
     return tuple(found.values())
 
 

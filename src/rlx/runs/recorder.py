@@ -10,7 +10,8 @@ import atexit
 import os
 import sys
 
-FOLDER = "RLX_LOADED"
+FOLDER, ROOT = "RLX_LOADED", "RLX_LOADED_ROOT"
+"""The variables that name the folder to write into, and the project: files of it are named from there."""
 MOST_FILES = 200
 LARGEST = 16 * 2**20
 PACKAGES = ("site-packages", "dist-packages")
@@ -46,14 +47,22 @@ def digest(file: str) -> str | None:
     return hashlib.sha256(content).hexdigest() if len(content) <= LARGEST else None
 
 
-def write(folder: str) -> None:
+def placed(found: dict[str, dict[str, str | None]], root: str) -> dict[str, dict[str, str | None]]:
+    """Name the files of a project from its root, so that it may be moved; others keep their whole path."""
+    top = os.path.realpath(root) + os.sep
+    return {name: dict(one, file=str(one["file"])[len(top) :] if str(one["file"]).startswith(top) else one["file"])
+            for name, one in found.items()}  # fmt: skip
+
+
+def write(folder: str, root: str | None = None) -> None:
     """Write what this process has loaded into a file of its own; a program must not fail for it."""
     import json
 
     try:
         if len(os.listdir(folder)) >= MOST_FILES:  # noqa: PTH208
             return
-        row = {"schema": 1, "pid": os.getpid(), "argv": list(sys.argv), "modules": modules()}
+        row = {"schema": 1, "pid": os.getpid(), "argv": list(sys.argv),
+               "modules": placed(modules(), root) if root else modules()}  # fmt: skip
         name = f"{os.getpid()}_{os.urandom(4).hex()}.json"
         temporary = os.path.join(folder, "." + name)  # noqa: PTH118
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as stream:  # noqa: PTH123
@@ -79,5 +88,5 @@ def chain() -> None:
 
 if __name__ == "sitecustomize":
     if os.environ.get(FOLDER):
-        atexit.register(write, os.environ[FOLDER])
+        atexit.register(write, os.environ[FOLDER], os.environ.get(ROOT))
     chain()

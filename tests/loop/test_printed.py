@@ -1,0 +1,55 @@
+"""What `next`, `check` and `show` print works as it stands, at that moment, in a real study."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlx.hosts.cli.main import call
+from rlx.loop.founding import amend, approve
+from rlx.loop.proceed import next_step
+from tests.loop.told import Told
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+    monkeypatch.delenv("RLX_ROOT", raising=False)
+    return Told(tmp_path / "project")
+
+
+def typed(root: Path, command: str, *more: str, code: int = 0) -> dict[str, Any]:
+    """Type a command of rlx in a folder; return what it answers."""
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.chdir(root), contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        found = call([*shlex.split(command)[1:], *more, "--json"])
+    assert found == code, out.getvalue() + errors.getvalue()
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
+
+
+def test_after_an_amendment_the_launch_of_what_is_undecided_names_the_plan_that_holds(told: Told) -> None:
+    c001 = told.checked(0.01)
+    told.trained(c001, (100.0, 103.0, 106.0))
+    told.decide(c001, "inconclusive")
+    amend(told.study, ["budget.seeds=80"])
+    approve(told.study, by="tester")
+    step = next_step(told.study)
+    assert (step.action, step.candidate) == ("launch", c001)
+    assert typed(told.study.root, step.command, "--dry-run")["seeds"] == [3, 4, 5]
+
+
+def test_after_an_amendment_a_checked_candidate_is_checked_again(told: Told) -> None:
+    c001 = told.checked(0.01)
+    amend(told.study, ["budget.seeds=80"])
+    approve(told.study, by="tester")
+    step = next_step(told.study)
+    assert (step.action, step.command) == ("check", f"rlx check candidate {c001}")
+    launch = typed(told.study.root, step.command)["command"]
+    assert launch.startswith(f"rlx launch {c001}")
+    typed(told.study.root, launch, "--dry-run")
