@@ -51,9 +51,25 @@ def test_anything_else_is_invalid(tmp_path: Path, content: object, says: str) ->
         read(tmp_path, content)
 
 
-def test_json_lines_count_by_their_last_values(tmp_path: Path) -> None:
-    figures, _ = read(tmp_path, '{"score": 1, "x": 2}\n{"score": 3}\n')
-    assert figures == {"score": 3.0, "x": 2.0}
+def test_json_lines_are_episodes_and_count_by_their_mean(tmp_path: Path) -> None:
+    figures, rows = read(
+        tmp_path, '{"episode": 0, "success": true, "x": 1}\n{"episode": 1, "success": false, "x": 2}\n', rate="success"
+    )
+    assert figures == {"success": 0.5, "x": 1.5, "rate": 0.5}
+    assert rows == [{"episode": 0, "success": True, "x": 1}, {"episode": 1, "success": False, "x": 2}]
+    assert read(tmp_path, '{"score": 1}\n{"score": 3}\n')[0] == {"score": 2.0}
+
+
+def test_a_line_of_figures_beside_lines_of_episodes_is_no_episode(tmp_path: Path) -> None:
+    figures, rows = read(tmp_path, '{"episode": 0, "x": 1}\n{"episode": 1, "x": 2}\n{"x": 9, "score": 3}\n')
+    assert figures == {"x": 1.5, "score": 3.0}
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize("content", ['{"x": 1}\n{"x": 2}\n{"x": 3}\n', '{"episode": 0, "x": 1}\n{"x": 1}\n'])
+def test_other_than_the_episodes_asked_for_are_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(EvidenceInvalid, match="2 were asked for"):
+        read(tmp_path, content)
 
 
 def of_source(tmp_path: Path, text: str, printed: str = "", **source: object) -> dict[str, float]:
@@ -64,7 +80,8 @@ def of_source(tmp_path: Path, text: str, printed: str = "", **source: object) ->
 
 
 def test_a_table_and_printed_lines_are_read_too(tmp_path: Path) -> None:
-    assert of_source(tmp_path, "reward,note\n1.5,a\n2.5,b\n", reader="csv") == {"reward": 2.5, "mean": 2.5}
+    assert of_source(tmp_path, "reward,note\n2.5,b\n", reader="csv") == {"reward": 2.5, "mean": 2.5}
+    assert of_source(tmp_path, "reward,note\n1.5,a\n2.5,b\n", reader="csv") == {"reward": 2.0, "mean": 2.0}
     printed = "loading\nreward: 3.5  length=12\n\x1b[32mreward: 4.5\x1b[0m\n"
     assert of_source(tmp_path, "", printed, reader="stdout") == {"reward": 4.5, "length": 12.0, "mean": 4.5}
     pattern = r"mean reward (?P<reward>[-\d.]+)"

@@ -31,7 +31,7 @@ def test_a_reward_term_cannot_take_the_name_of_a_figure() -> None:
 
 def test_a_term_is_not_taken_for_a_rate_that_is_not_there() -> None:
     rows = [{"seed": 1, "return": 1.0, "length": 1, "terms": {"success_rate": 1e6}}]
-    with pytest.raises(EvidenceInvalid, match="no `success_rate`"):
+    with pytest.raises(EvidenceInvalid, match="no `success_rate`; it has length_mean, max, mean"):
         score(tally(rows), "success_rate")
 
 

@@ -1,8 +1,9 @@
 """What a repository's own evaluation wrote: figures that are numbers, and its episodes where it tells them.
 
 Usually it is one JSON object: figures by name, here or under `figures`, and `episodes` as returns or as rows with
-`return`, `length`, `success` or other figures, whose means are worked out from them. A `Source` may name another kind:
-JSON lines, CSV, TensorBoard or what was printed; the last value of each figure counts.
+`return`, `length`, `success` or other figures, whose means are worked out from them. Several lines of JSON or rows of a
+table are episodes too, one each, and must be as many as were asked for; where rows have an `episode`, those without one
+are figures. Of TensorBoard and of what was printed the last value of each figure counts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rlx.config.schema import Source
 
 LARGEST_BYTES = 2**26
-EPISODES = "episodes"
+EPISODES, EPISODE = "episodes", "episode"
 _NO_STEP = "no_step"  # a result has none
 Figures = dict[str, float]
 Rows = list[dict[str, Any]]
@@ -41,12 +42,11 @@ def read_result(
     Raises `EvidenceInvalid` for a result that is missing, unreadable, or of another number of episodes.
     """
     kind = "jsonl" if source is None else source.reader
-    if kind == "jsonl":
-        figures, rows = _of_object(_object(path), episodes)
+    if kind in ("jsonl", "csv"):
+        figures, rows = _of_object(_object(path) if kind == "jsonl" else _table(path), episodes)
     else:
         assert source is not None
-        of_kind = {"csv": _of_csv, "tensorboard": _of_tensorboard}
-        figures, rows = _of_print(printed, source) if kind == "stdout" else of_kind[kind](path), []
+        figures, rows = _of_print(printed, source) if kind == "stdout" else _of_tensorboard(path), []
     figures |= _worked_out(rows) if rows else {}
     figures |= {name: figures[theirs] for name, theirs in names.items() if theirs in figures}
     return figures, rows
@@ -55,14 +55,17 @@ def read_result(
 def _of_object(content: dict[str, Any], episodes: int) -> tuple[Figures, Rows]:
     rows = [_row(one, index) for index, one in enumerate(_listed(content.get(EPISODES)))]
     if rows and len(rows) != episodes:
-        raise EvidenceInvalid(f"the result is of {len(rows)} episodes; {episodes} were asked for")
+        raise EvidenceInvalid(
+            f"the result is of {len(rows)} episodes; {episodes} were asked for",
+            hint="one object of figures, or a line (or a row) an episode: {episodes} of them",
+        )
     told = {**content, **(content["figures"] if isinstance(content.get("figures"), dict) else {})}
     return {name: float(value) for name, value in told.items() if _is_number(value)}, rows
 
 
-def _of_csv(path: Path) -> Figures:
+def _table(path: Path) -> dict[str, Any]:
     table = csv.DictReader(io.StringIO(_content(path).decode("utf-8", "replace")))
-    return _last(pair for row in table for pair in row.items() if pair[0] is not None)
+    return _of_rows([_last(pair for pair in row.items() if pair[0] is not None) for row in table])
 
 
 def _of_print(printed: str, source: Source) -> Figures:
@@ -94,7 +97,7 @@ def _refuse_links(folder: Path) -> None:
 
 def _worked_out(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Return the mean of every figure that all rows have, and what returns say where they tell them."""
-    shared = set(rows[0]).intersection(*rows) - {"seed"}
+    shared = set(rows[0]).intersection(*rows) - {"seed", EPISODE}
     means = {name: sum(float(row[name]) for row in rows) / len(rows) for name in shared}
     if "return" not in shared:
         return means
@@ -104,7 +107,7 @@ def _worked_out(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a file, or of several lines their last values."""
+    """Return the JSON object of a file, or what its several lines are together."""
     content = _content(path)
     try:
         found = json.loads(content)
@@ -119,15 +122,24 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _of_lines(lines: Iterable[bytes]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
     for line in lines:
         if line.strip():
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise EvidenceInvalid(f"its result is not JSON: {error}") from None
-            merged |= row if isinstance(row, dict) else {}
-    return merged
+            rows += [row] if isinstance(row, dict) else []
+    return _of_rows(rows)
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return rows as one object: each is an episode, unless it is alone, or only others say that they are."""
+    if len(rows) < 2:
+        return dict(rows[0]) if rows else {}
+    told = [row for row in rows if EPISODE in row]
+    figures = {name: value for row in rows if told and EPISODE not in row for name, value in row.items()}
+    return {**figures, EPISODES: told or list(rows)}
 
 
 def _content(path: Path) -> bytes:

@@ -57,7 +57,7 @@ def _terms(rows: Sequence[Row]) -> dict[str, float]:
 def score(figures: Mapping[str, float], metric: Metric | str) -> float:
     """Return the figure that a metric names; refuse one that is not there, or is no finite number."""
     if metric not in figures:
-        raise NoFigure(f"the episodes have no `{metric}`", hint=f"they have: {', '.join(figures)}")
+        raise NoFigure(f"the evaluation has no `{metric}`; it has {', '.join(sorted(figures)) or 'no figures'}")
     value = figures[metric]
     if not math.isfinite(value):
         raise EvidenceInvalid(f"the {metric} is {value}: an environment that pays no number cannot be compared")

@@ -178,7 +178,10 @@ class Evaluator:
         for seed in expected:
             value = view.seed(seed).last(name)
             if value is None:
-                raise EvidenceInvalid(f"{run}: seed {seed} logged no `{name}`", hint=f"rlx explain-metrics {run}")
+                known = ", ".join(view.metric_names()) or "nothing"
+                raise EvidenceInvalid(
+                    f"{run}: seed {seed} logged no `{name}`; it logged {known}", hint=f"rlx explain-metrics {run}"
+                )
             file = out / f"{candidate}_{seed}.json"
             document = {"schema": 1, "level": "reported", "figures": {name: value}, "episodes": [], "enforced": {}}
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -159,6 +159,9 @@ def score_of(study: Study, document: Mapping[str, Any]) -> float:
         return math.nan
     figures = document["figures"]
     if metric.name not in figures:
-        known = ", ".join(sorted(figures))
-        raise EvidenceInvalid(f"the evaluator reports no `{metric.name}`", hint=f"it reports {known}")
+        known = ", ".join(sorted(figures)) or "no figures"
+        raise EvidenceInvalid(
+            f"the evaluator reports no `{metric.name}`; it reports {known}",
+            hint="rlx study amend -s metric.name=NAME, and have it approved",
+        )
     return files.number(figures[metric.name])
