@@ -151,13 +151,13 @@ def head_for(state: State, identity: str) -> str:
 
 def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     state = scores.measure(study, [BASELINE, identity], "confirmation", say=say)
-    sides = _claim_sides(state, identity)
+    sides = claim_sides(state, identity)
     result = _confirmation(study, sides)
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
     return Judged(identity, BASELINE, result, sides, _complexity(study, state, identity), tuple(found))
 
 
-def _claim_sides(state: State, identity: str) -> Sides:
+def claim_sides(state: State, identity: str) -> Sides:
     """Return both sides on the seeds that this claim is about: the baseline of an earlier one is another pool."""
     ours, theirs = (
         [one for one in scores.measured(state, side, "confirmation") if one.seed in state.claim_seeds(side, identity)]
@@ -181,7 +181,7 @@ def judged_again(study: Study, event: Event) -> Race | Confirmation:
     """Judge a decision's seeds once more, from what the ledger has now: the same p and effect, if all is sound."""
     state, identity, against = study.state(), str(event["candidate"]), str(event["against"])
     if event["test"] == "claim":
-        return _confirmation(study, _claim_sides(state, identity))
+        return _confirmation(study, claim_sides(state, identity))
     ours = scores.measured(state, against, _head_phase(against))
     theirs = scores.measured(state, identity, "trial")[: event["n"][1]]
     complexity = _complexity(study, state, against), _complexity(study, state, identity)
