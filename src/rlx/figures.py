@@ -23,3 +23,8 @@ def signed(value: float) -> str:
     """Spell a difference: `+1,250`, `−0.5`."""
     spelled = figure(value)
     return spelled if spelled[0] in "−–" else f"+{spelled}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Spell how many of something: `1 seed`, `1,200 seeds`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -59,3 +59,25 @@ def test_a_task_that_is_not_there_is_not_found(root: Path) -> None:
     new_task(root, "pole", config=root / "configs" / "pole.yaml")
     with pytest.raises(NotFound, match="no task `pol`"):
         find_task(root, "pol")
+
+
+def test_what_rlx_writes_stays_out_of_the_project_s_git(root: Path) -> None:
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "as it is")
+    new_task(root, "pole", config=root / "configs" / "pole.yaml")
+    (root / "runs" / "pole_001").mkdir()
+    (root / "runs" / "pole_001" / "metadata.json").write_text("{}")
+    assert untracked(root) == ""
+
+
+def test_a_runs_folder_of_somebody_else_is_left_alone(root: Path) -> None:
+    (root / "runs").mkdir()
+    (root / "runs" / "notes.txt").write_text("mine")
+    new_task(root, "pole", config=root / "configs" / "pole.yaml")
+    assert [path.name for path in (root / "runs").iterdir()] == ["notes.txt"]
+
+
+def untracked(root: Path) -> str:
+    words = ["git", "-C", str(root), "status", "--porcelain"]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout

@@ -101,7 +101,7 @@ def test_the_status_is_derived() -> None:
         ("scope", {"paths": ["envs/lift.py"]}, "which the metric is computed from"),
         ("scope", {"paths": ["envs/*.py"]}, "covers `envs/physics.py`, which the metric is computed from"),
         ("scope", {"paths": ["**"]}, "reaches `configs/lift.yaml`"),
-        ("budget", {"seeds": 60, "hours": 1, "per_seed_minutes": 90}, "one seed may take 90 minutes"),
+        ("budget", {"seeds": 60, "hours": 1, "per_seed_minutes": 90}, "one seed may take 90 min"),
         ("budget", {"seeds": 60, "hours": 9, "per_seed_minutes": 9, "until": "7 am"}, "is no time"),
         ("budget", {"seeds": 19, "hours": 9, "per_seed_minutes": 9}, "fewer than one confirmation takes (20"),
         ("hardware", {"reads": ["data"]}, "is not absolute"),

@@ -15,6 +15,7 @@ from typing import Literal
 from rlx.compare.ground import Ground
 from rlx.compare.side import Side, Training
 from rlx.compare.verdict import Verdict
+from rlx.figures import counted
 from rlx.launch import launch
 from rlx.launch.resources import Slots
 from rlx.loop.step import Action, Evaluate, Resume, Standing, Train
@@ -133,7 +134,7 @@ class Crew:
             for role, seeds in group.items():
                 self._start(role, seeds)
             names = ", ".join(
-                f"{len(seeds)} seed{'s' * (len(seeds) > 1)} of {self.paths[role].name}" for role, seeds in group.items()
+                f"{counted(len(seeds), 'seed')} of {self.paths[role].name}" for role, seeds in group.items()
             )
             self._follow(group, f"training {names} {purpose}", leaning)
 

@@ -18,6 +18,7 @@ from rlx.launch import door, worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
 from rlx.loop.evaluator import Evaluator
+from rlx.runs.project import runs_folder
 from rlx.runs.run import Run, names
 from rlx.runs.summary import costs
 from rlx.study import approval, derive
@@ -48,6 +49,7 @@ def new_task(root: Path, name: str, *, config: Path | None = None, commands: der
         assert commands is not None
         task = derive.task_from_commands(commands, root=root, name=name)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _ignore(root)
     files.write_atomic(path, tasks.dump(task).encode())
     return task
 
@@ -252,10 +254,12 @@ def found(study: Study, contract: Contract) -> None:
 
 
 def _ignore(root: Path) -> None:
-    """Keep what rlx writes out of the project's own git."""
-    path = root / ".rlx" / ".gitignore"
-    if not path.exists():
-        files.write_atomic(path, b"*\n")
+    """Keep what rlx writes out of the project's own git; a `runs` that is there already may be somebody else's."""
+    for folder in (root / ".rlx", runs_folder(root)):
+        is_ours = folder.name == ".rlx" or not folder.exists()
+        if is_ours and not (folder / ".gitignore").exists():
+            folder.mkdir(exist_ok=True)
+            files.write_atomic(folder / ".gitignore", b"*\n")
 
 
 def amend(study: Study, changes: Sequence[str]) -> dict[str, Any]:

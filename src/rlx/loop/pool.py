@@ -6,6 +6,7 @@ from typing import Any
 
 from rlx.compare.noise import noise
 from rlx.errors import EvidenceInvalid
+from rlx.figures import counted
 from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
@@ -32,7 +33,7 @@ def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
         if len(known(study)) >= wanted:
             break
         launched = door.launch(study, Order(BASELINE, "baseline"))
-        say(f"{launched.run}: {len(launched.seeds)} seeds of the baseline")
+        say(f"{launched.run}: {counted(len(launched.seeds), 'seed')} of the baseline")
         follow(Run(study.root / "runs" / str(launched.run)))
         door.reconcile(study)
     state = scores.measure(study, [BASELINE], "baseline", say=say)

@@ -15,6 +15,7 @@ from typing import Any
 from rlx import files
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
+from rlx.figures import counted
 from rlx.loop.evaluator import Evaluator, weights_of
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
@@ -86,7 +87,7 @@ def measure(study: Study, candidates: Sequence[str], phase: Phase, *, say: Say) 
     evaluator = Evaluator(study)
     for name, runs in waiting.items():
         for run, seeds in runs.items():
-            say(f"measuring {len(seeds)} seeds of {name} ({phase}, {run})")
+            say(f"measuring {counted(len(seeds), 'seed')} of {name} ({phase}, {run})")
             _measure(study, evaluator, name, run, seeds, phase, draw)
     return study.state()
 

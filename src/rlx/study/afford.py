@@ -8,7 +8,7 @@ from typing import Any
 
 from rlx.compare.planning import detectable_effect
 from rlx.compare.race import RULE, Rule
-from rlx.figures import figure
+from rlx.figures import counted, figure
 from rlx.study.terms import Budget, Metric
 
 POWER = 0.8
@@ -56,10 +56,10 @@ class Affords:
         """Say it to people."""
         cost = "" if self.is_measured else ", at the longest that one may take (what it takes was not measured yet)"
         few, most = self.candidates
-        several = f"{few}–{most} candidates" if few != most else f"{few} candidates"
+        several = f"{few}–{most} candidates" if few != most else counted(few, "candidate")
         unit = f", {figure(self.effect_in_unit)} of {metric}" if self.effect_in_unit is not None else ""
         return (
-            f"{self.seeds} seeds: the {self.limit} are the limit{cost}",
+            f"{counted(self.seeds, 'seed')}: the {self.limit} are the limit{cost}",
             f"baseline {self.baseline} + confirmation {self.confirmation} leaves {max(self.left, 0)} for the search",
             f"{several} raced at {RULE.first}–{RULE.last} seeds, about {self.expected}; one claim",
             f"the claim finds {self.effect:.2f} sd{unit} 4 times in 5",

@@ -323,7 +323,7 @@ def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str]:
     if budget.until is not None and not _is_time(budget.until):
         yield f"until `{budget.until}` is no time; write 07:00 or 2030-01-31T07:00"
     if budget.per_seed_minutes > budget.hours * 60:
-        yield f"one seed may take {budget.per_seed_minutes:g} minutes, all together only {budget.hours:g} hours"
+        yield f"one seed may take {budget.per_seed_minutes:g} min, all together only {budget.hours:g} h"
     if contract.metric and budget.seeds < 2 * contract.metric.seeds and contract.metric.seeds >= MINIMUM_SEEDS:
         need = 2 * contract.metric.seeds
         yield f"{budget.seeds} seeds are fewer than one confirmation takes ({need}: {contract.metric.seeds} a side)"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from rlx.figures import counted
 from rlx.study import stops
 from rlx.study.budget import Amount
 from rlx.study.lifecycle import BASELINE, LAUNCHES, NULL_LAUNCHES, CandidateState, Phase, seeds_for
@@ -344,7 +345,7 @@ def _claims(case: _Case) -> Reasons:
     if case.request.phase != "confirmation" or metric is None or state.head in state.claimed:
         return
     if state.claims >= metric.claims:
-        says = f"{state.claims} of {metric.claims} claims were made ({', '.join(sorted(state.claimed))})"
+        says = f"{state.claims} of {counted(metric.claims, 'claim')} were made ({', '.join(sorted(state.claimed))})"
         yield Reason("CLAIMS", says, "a new study makes new claims: rlx study new NAME")
 
 
@@ -400,7 +401,7 @@ def _room(case: _Case) -> Reasons:
     if running >= hardware.parallel:
         yield Reason("PARALLEL", f"{running} of {hardware.parallel} jobs run", "wait for one: rlx status")
     if not facts.free_cores >= hardware.cores:
-        yield Reason("CORES", f"{facts.free_cores} cores are free, a seed needs {hardware.cores}", "rlx status")
+        yield Reason("CORES", f"{counted(facts.free_cores, 'core')} free, a seed needs {hardware.cores}", "rlx status")
     if not facts.free_gpus >= hardware.gpus:
         yield Reason("GPUS", f"{facts.free_gpus:g} GPUs are free, a seed needs {hardware.gpus:g}", "rlx status")
     if not facts.free_disk_gb >= hardware.disk_gb:

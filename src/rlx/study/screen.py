@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rlx.figures import counted
 from rlx.study.contract import Problem, allowed
 from rlx.study.task import Task
 from rlx.study.terms import POINTS, Contract, Point
@@ -78,9 +79,8 @@ def _metric(contract: Contract, task: Task) -> Iterator[str]:
     metric = contract.metric
     if metric is not None:
         least = f" by at least {metric.min_effect:g}" if metric.min_effect else ""
-        claims = f"{metric.claims} claim{'s' if metric.claims > 1 else ''}"
         yield f"{metric.direction} {metric.name} ({metric.aggregate} over seeds, from {metric.source}){least}"
-        yield f"{metric.seeds} seeds a side, alpha {metric.alpha:g}, {claims}"
+        yield f"{counted(metric.seeds, 'seed')} a side, alpha {metric.alpha:g}, {counted(metric.claims, 'claim')}"
     for one in contract.guardrails:
         rule = "blocked by shown harm" if one.mode == "harm" else "safety must be shown"
         yield f"guardrail {one.expression}: {rule}, margin {one.margin:g}"
@@ -102,7 +102,7 @@ def _budget(contract: Contract, task: Task) -> Iterator[str]:
     if budget is None:
         return
     until = f", until {budget.until}" if budget.until else ""
-    yield f"{budget.seeds} seeds, {budget.hours:g} h, at most {budget.per_seed_minutes:g} min a seed{until}"
+    yield f"{counted(budget.seeds, 'seed')}, {budget.hours:g} h, at most {budget.per_seed_minutes:g} min a seed{until}"
     trial = f"trials of {budget.trial_steps:.0%} of the steps" if budget.trial_steps < 1 else "trials of full length"
     yield f"at most {budget.candidates} candidates, {trial}"
 
@@ -112,7 +112,7 @@ def _hardware(contract: Contract, task: Task) -> Iterator[str]:
     if hardware is None:
         return
     memory = f", {hardware.memory_gb:g} GB of memory" if hardware.memory_gb else ""
-    cores = f"{hardware.cores} {'core' if hardware.cores == 1 else 'cores'}"
+    cores = counted(hardware.cores, "core")
     yield f"a seed: {cores}, {hardware.gpus:g} GPUs{memory}; {hardware.parallel} side by side"
     yield f"{hardware.disk_gb:g} GB of disk kept free; carried by {task.adapter.launcher.executor}"
     if hardware.reads:

@@ -31,3 +31,10 @@ def test_parsing_does_not_import_shutil() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "False"
+
+
+def test_a_sub_command_s_mistake_leads_to_its_own_help() -> None:
+    with pytest.raises(UsageError, match="unrecognized arguments: --bogus") as error:
+        parser_of("study").parse_args(["rehearse", "--bogus"])
+
+    assert error.value.hint == "rlx study rehearse --help"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, get_args
 
+from rlx.figures import counted
 from rlx.hosts.cli.words import duration, plural
 from rlx.runs import project
 from rlx.study.lifecycle import Phase
@@ -39,7 +40,7 @@ def render(data: dict[str, Any]) -> str:
     seeds = plural(len(data["seeds"]), "seed")
     lines = [
         f"candidate: {data['candidate']} ({data['phase']}, {seeds}: {', '.join(map(str, data['seeds']))})",
-        f"reserves: {data['reserve']['seeds']} seeds, at most {duration(data['reserve']['seconds'])}",
+        f"reserves: {counted(data['reserve']['seeds'], 'seed')}, at most {duration(data['reserve']['seconds'])}",
     ]
     if data["run"] is None:
         return "\n".join([*lines, "every gate is open; nothing was started (--dry-run)", f"next: {data['next']}"])
