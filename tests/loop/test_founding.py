@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from rlx.errors import NotFound, Refused
-from rlx.loop.founding import Wishes, find_task, new_study, new_task, refresh_task
+from rlx.errors import NotFound, Refused, UsageError
+from rlx.loop.founding import Wishes, find_task, new_study, new_task, overview, refresh_task
 from rlx.study import task as tasks
+from rlx.study.contract import POINTS
+from rlx.study.derive import Commands, source_of
+from rlx.study.study import find
+from rlx.study.task import Place
+from tests.loop.told import git, repository, typed
 
 CONFIG = "env: {id: CartPole-v1}\nalgo: {name: ppo, total_timesteps: 64}\n"
 
@@ -20,11 +25,6 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "configs" / "pole.yaml").write_text(CONFIG)
     (tmp_path / "rlx.toml").write_text("schema = 1\n")
     return tmp_path
-
-
-def git(root: Path, *words: str) -> None:
-    who = ("-c", "user.name=me", "-c", "user.email=me@example.org")
-    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
 
 
 def test_a_study_outside_of_git_or_before_the_first_commit_is_refused_with_what_to_type(root: Path) -> None:
@@ -81,3 +81,48 @@ def test_a_runs_folder_of_somebody_else_is_left_alone(root: Path) -> None:
 def untracked(root: Path) -> str:
     words = ["git", "-C", str(root), "status", "--porcelain"]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def test_every_open_point_is_settled_by_the_command_that_next_prints(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    (root / "train.py").write_text("")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a program")
+    train = ("python", "train.py", "--seed", "{seed}", "--out", "{out}", "{overrides}")
+    evals = ("python", "train.py", "{checkpoint}", "{episode_seed}", "--out", "{result}")
+    commands = Commands(
+        train=train, eval=evals, checkpoint="{out}/net", metrics=source_of("jsonl:{out}/log", {}),
+        result=source_of("jsonl:{result}", {"success": "success"}), surfaces={"hyperparameters": Place(keys=("lr",))},
+    )  # fmt: skip
+    new_task(root, "reach", commands=commands)
+    wishes = Wishes(metric="sucess", hours=0.5, seeds=8, is_unattended=True,
+                    settings=("automation.stop=[nonsense > 2]", "budget.per_seed_minutes=45"))  # fmt: skip
+    told = new_study(root, "s1", wishes, task="reach")
+    asked = []
+    while told["status"] == "blocked":
+        assert told["command"] not in asked, "a loop"
+        asked.append(told["command"])
+        typed(root, told["command"])
+        told = overview(find(root))
+    assert any("metric.name=success" in one for one in asked)
+    assert "rlx task refresh reach --mission 'maximize success'" in asked
+    assert find(root).contract().confirmed == tuple(POINTS)
+
+
+def test_a_mission_may_be_said_in_ones_own_words_as_long_as_no_study_is_approved(root: Path) -> None:
+    new_task(root, "pole", config=root / "configs" / "pole.yaml")
+    assert refresh_task(root, "pole", mission="stand longer").card.mission == "stand longer"
+    assert find_task(root, "pole").card.mission == "stand longer"
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [Wishes(seeds=-4, hours=1.0), Wishes(seeds=0, hours=1.0), Wishes(hours=-1.0), Wishes(hours=float("nan")),
+     Wishes(hours=float("inf"), seeds=8), Wishes(hours=0.0)],
+)  # fmt: skip
+def test_numbers_that_cannot_be_right_are_a_usage_error_of_one_line(root: Path, wishes: Wishes) -> None:
+    with pytest.raises(UsageError, match=r"^--(seeds|hours) \S+: [^\n]*$") as refused:
+        new_study(root, "s1", wishes, config=root / "configs" / "pole.yaml")
+    assert refused.value.exit_code == 2
+    assert refused.value.hint
+    assert not (root / ".rlx").exists(), "nothing is left behind"

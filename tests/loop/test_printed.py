@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from rlx.hosts.cli.main import call
 from rlx.loop.founding import amend, approve
 from rlx.loop.proceed import next_step
-from tests.loop.told import Told
+from tests.loop.told import Told, typed
 
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     monkeypatch.delenv("RLX_ROOT", raising=False)
     return Told(tmp_path / "project")
-
-
-def typed(root: Path, command: str, *more: str, code: int = 0) -> dict[str, Any]:
-    """Type a command of rlx in a folder; return what it answers."""
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.chdir(root), contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        found = call([*shlex.split(command)[1:], *more, "--json"])
-    assert found == code, out.getvalue() + errors.getvalue()
-    answer: dict[str, Any] = json.loads(out.getvalue())
-    return answer
 
 
 def test_after_an_amendment_the_launch_of_what_is_undecided_names_the_plan_that_holds(told: Told) -> None:

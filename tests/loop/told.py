@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from rlx.hosts.cli.main import call
 from rlx.launch import door
 from rlx.loop.founding import Wishes, approve, new_study
 from rlx.loop.proposals import propose
@@ -32,6 +37,16 @@ def repository(root: Path) -> Path:
 def git(root: Path, *words: str) -> None:
     who = ("-c", "user.name=me", "-c", "user.email=me@example.org")
     subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+def typed(root: Path, command: str, *more: str, code: int = 0) -> dict[str, Any]:
+    """Type a command of rlx in a folder; return what it answers."""
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.chdir(root), contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        found = call([*shlex.split(command)[1:], *more, "--json"])
+    assert found == code, out.getvalue() + errors.getvalue()
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
 
 
 class Told(Story):

@@ -72,6 +72,6 @@ def test_what_is_open_says_why(tmp_path: Path) -> None:
     rows = screen(empty, task, problems=contracts.problems(empty, task, root=tmp_path))
     assert not any(row.is_settled for row in rows)
     by_point = {row.point: row for row in rows}
-    assert "`budget` is missing (budget: {seeds: 60" in by_point["budget"].problems[0]
-    assert by_point["task"].problems == ("not confirmed (confirmed: [task, …])",)
+    assert by_point["budget"].problems[0].startswith("`budget` is missing (rlx study amend a -s 'budget={")
+    assert by_point["task"].problems == ("""not confirmed (rlx study amend a -s 'confirmed=["task"]')""",)
     assert by_point["budget"].lines == ()

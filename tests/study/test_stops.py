@@ -42,5 +42,9 @@ def test_a_gain_is_positive_whichever_way_the_metric_counts(direction: str) -> N
     assert holding(story.state, contract("gain >= 3", metric=metric)) == "gain >= 3"
 
 
+def test_a_rule_that_cannot_be_read_never_holds() -> None:
+    assert holding(Story().state, contract("nonsense > 2", "candidates >= 0")) == "candidates >= 0"
+
+
 def test_a_contract_without_automation_has_no_rules() -> None:
     assert holding(Story().state, contract("candidates >= 0").model_copy(update={"automation": None})) == ""

@@ -54,6 +54,8 @@ class Position:
     missing: tuple[str, ...] = ()
     unconfirmed: bool = False
     """Whether nothing is missing but a word that the points were looked at."""
+    settles: str = ""
+    """The command that settles the first open point, where that is known."""
     is_rehearsed: bool = False
     approval: str = ""
     """Why nothing may be launched; empty where it is approved."""
@@ -155,6 +157,8 @@ def _settle(at: Position) -> Step:
     if at.unconfirmed:
         confirm = f"{command} -s 'confirmed=[{', '.join(POINTS)}]'"
         return Step("amend", confirm, f"the contract is not settled: {missing}")
+    if at.settles:
+        return Step("amend", at.settles, f"the contract is not settled: {missing}")
     return Step("amend", command, f"the contract is not settled; edit it, or -s KEY=VALUE: {missing}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -54,8 +54,11 @@ def new_task(root: Path, name: str, *, config: Path | None = None, commands: der
     return task
 
 
-def refresh_task(root: Path, name: str | None) -> Task:
-    """Read a task's facts again from the files as they are, unless a study of it was approved on the old ones."""
+def refresh_task(root: Path, name: str | None, *, mission: str | None = None) -> Task:
+    """Read a task's facts again from the files as they are, unless a study of it was approved on the old ones.
+
+    With a mission, that is what the task is about from now on. Studies whose point this settles have it confirmed.
+    """
     task = find_task(root, name)
     for study in studies(root):
         if study.task_name == task.name and study.state().approval is not None:
@@ -68,8 +71,14 @@ def refresh_task(root: Path, name: str | None) -> Task:
     else:
         there = [one for one in task.facts if (root / one.file).is_file()]
         facts = tuple(derive.fact(one.what, one.file, root=root, line=one.line) for one in there)
-    task = task.model_copy(update={"facts": facts})
+    card = task.card if mission is None else task.card.model_copy(update={"mission": mission})
+    task = task.model_copy(update={"facts": facts, "card": card})
+    lacking = [one for one in studies(root) if one.task_name == task.name and "task" not in one.contract().confirmed]
     files.write_atomic(task_folder(root, task.name) / "task.yaml", tasks.dump(task).encode())
+    for study in lacking:
+        contract = _looked_at(study, study.contract(), {"task"})
+        files.write_atomic(study.contract_path, contracts.dump(contract).encode())
+        noticed(study)
     return task
 
 
@@ -155,6 +164,7 @@ def new_study(
 ) -> dict[str, Any]:
     """Write a study's contract: inferred, as wished, answered; every point that is complete counts as confirmed."""
     valid_name(name, kind="study")
+    _sane(wishes)
     if config is not None:
         task = task or config.stem.replace(".", "_").lower()
         if task not in task_names(root):
@@ -171,6 +181,14 @@ def new_study(
     study = Study(root, described.name, name)
     found(study, _confirmed(contract, described, root))
     return overview(study)
+
+
+def _sane(wishes: Wishes) -> None:
+    """Refuse amounts that no study can have."""
+    if wishes.seeds is not None and wishes.seeds < 1:
+        raise UsageError(f"--seeds {wishes.seeds}: a study trains at least one seed", hint="for example --seeds 60")
+    if wishes.hours is not None and not 0 < wishes.hours < math.inf:
+        raise UsageError(f"--hours {wishes.hours:g}: no number of hours above 0", hint="for example --hours 4")
 
 
 def _known(wishes: Wishes, *, root: Path, commit: str, seed_seconds: float | None) -> Known:
@@ -269,8 +287,25 @@ def amend(study: Study, changes: Sequence[str]) -> dict[str, Any]:
     contract = documents.build(Document(document.source, laid(document.data, wanted), document.places), Contract)
     if contract.study != study.name or contract.task != study.task_name:
         raise Refused("a study keeps its name and its task", hint="rlx study new NAME")
+    if "confirmed" not in wanted:
+        contract = _looked_at(study, contract, {key.partition(".")[0] for key in wanted})
     files.write_atomic(study.contract_path, contracts.dump(contract).encode())
     return noticed(study)
+
+
+def _looked_at(study: Study, contract: Contract, changed: Collection[str]) -> Contract:
+    """Count points as confirmed whose keys were changed, or which lack nothing since: somebody has looked at them."""
+    task = study.task()
+    lacked = {one.point for one in contracts.problems(study.contract(), task, root=study.root)
+              if one.says != contracts.UNCONFIRMED}  # fmt: skip
+    complete = _confirmed(contract, task, study.root).confirmed
+    seen = {point for point in complete if point in lacked or point in {_POINT_OF.get(key, key) for key in changed}}
+    points = tuple(point for point in POINTS if point in contract.confirmed or point in seen)
+    return contract.model_copy(update={"confirmed": points})
+
+
+_POINT_OF = {"guardrails": "metric"}
+"""The points of the contract's sections that are not called like them."""
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -48,6 +48,7 @@ def position(study: Study) -> Position:
         option=study.option,
         missing=tuple(map(str, problems)),
         unconfirmed=all(one.says == contracts.UNCONFIRMED for one in problems),
+        settles=_settles(problems),
         is_rehearsed=is_rehearsed(study, state),
         approval=_approval_missing(study, state, contract),
         waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),
@@ -69,6 +70,12 @@ def position(study: Study) -> Position:
         violations=tuple(str(one) for one in state.violations),
         parallel=contract.hardware.parallel if contract.hardware else 1,
     )
+
+
+def _settles(problems: Sequence[contracts.Problem]) -> str:
+    """Return the command to begin with; a mission is put into words by the metric, so that is settled before."""
+    commands = [one.hint for one in problems if one.is_command]
+    return min(commands, key=lambda command: " --mission " in command, default="")
 
 
 def _claims_left(state: State, contract: Contract) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from rlx.config.expression import Expression
 from rlx.config.schema import METRICS
 from rlx.config.yaml_lines import Sort
 from rlx.errors import did_you_mean
-from rlx.study import document, evaluator, patterns
+from rlx.study import document, evaluator, patterns, remedy
 from rlx.study import task as tasks
+from rlx.study.remedy import Open
 from rlx.study.task import Place, Task
 from rlx.study.terms import (
     APPROVAL_LEVELS,
@@ -49,6 +51,7 @@ SEALED_FIGURES = (
     "return", "success_rate", "pass_rate", "length_mean", "terminated_rate", "mean", "median", "std", "min", "max",
 )  # fmt: skip
 """What rlx's own evaluator works out of a checkpoint's episodes (`evaluate.tally`), beside the terms of a reward."""
+USUAL_STOP = "rejected_in_a_row >= 8"
 STOP_NAMES = ("candidates", "rejected_in_a_row", "debug_in_a_row", "gain", "spent", "hours")
 COMMENTS = {
     "confirmed": "Points that a person has looked at and agreed to; all eight are needed. Any edit voids an approval.",
@@ -94,11 +97,16 @@ UNCONFIRMED = "not confirmed"
 
 @dataclass(frozen=True)
 class Problem:
-    """Why one of the eight points is not settled."""
+    """Why one of the eight points is not settled; `hint` is what settles it, where that is known a command."""
 
     point: Point
     says: str
     hint: str = ""
+
+    @property
+    def is_command(self) -> bool:
+        """Whether the hint can be typed as it stands, and settles this."""
+        return self.hint.startswith(("rlx study amend", "rlx task refresh", "git "))
 
     def __str__(self) -> str:
         return f"{POINTS[self.point]}: {self.says}" + (f" ({self.hint})" if self.hint else "")
@@ -129,7 +137,7 @@ def status(found: Sequence[Problem], *, is_approved: bool) -> Status:
 
 def problems(contract: Contract, task: Task, *, root: Path) -> tuple[Problem, ...]:
     """Return why points are not settled: missing, wrong, at odds with task and repository, or not confirmed."""
-    checks: dict[Point, Callable[[Contract, Task, Path], Iterator[str]]] = {
+    checks: dict[Point, Callable[[Contract, Task, Path], Iterator[str | Open]]] = {
         "task": _task,
         "metric": _metric,
         "scope": _scope,
@@ -142,12 +150,30 @@ def problems(contract: Contract, task: Task, *, root: Path) -> tuple[Problem, ..
     found: list[Problem] = []
     for point, check in checks.items():
         if point != "task" and getattr(contract, point) is None:
-            found.append(Problem(point, f"`{point}` is missing", EXAMPLES[point]))
+            found.append(Problem(point, f"`{point}` is missing", _put_in(point, contract, task)))
             continue
-        found += [Problem(point, says) for says in check(contract, task, root)]
+        found += [_problem(point, one) for one in check(contract, task, root)]
         if point not in contract.confirmed:
-            found.append(Problem(point, UNCONFIRMED, f"confirmed: [{point}, …]"))
-    return tuple(found)
+            found.append(Problem(point, UNCONFIRMED))
+    return tuple(_with_word(found, contract))
+
+
+def _problem(point: Point, found: str | Open) -> Problem:
+    return Problem(point, found) if isinstance(found, str) else Problem(point, found.says, found.command)
+
+
+def _put_in(point: Point, contract: Contract, task: Task) -> str:
+    level = contract.evaluation.level if contract.evaluation else remedy.level(task)
+    return remedy.missing(point, contract, task, figures_of(task, level))
+
+
+def _with_word(found: Sequence[Problem], contract: Contract) -> Iterator[Problem]:
+    """Say how points are confirmed: all at once that lack nothing else, and those that are."""
+    lacking = {one.point for one in found if one.says != UNCONFIRMED}
+    points = [point for point in POINTS if point in contract.confirmed or point not in lacking]
+    for one in found:
+        is_all = one.says == UNCONFIRMED and one.point not in lacking
+        yield Problem(one.point, one.says, remedy.amend(contract, "confirmed", points)) if is_all else one
 
 
 def notes(contract: Contract, task: Task) -> tuple[Problem, ...]:
@@ -197,92 +223,109 @@ def is_return(name: str) -> bool:
     return re.search(r"return|reward|(^|_)rew(_|$)", name.lower()) is not None
 
 
-def _task(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _task(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     if contract.task != task.name:
         yield f"the contract is for task `{contract.task}`, this one is `{task.name}`"
     if not task.card.mission.strip():
-        yield "the card has no mission: say in task.yaml what should get better"
-    yield from tasks.problems(task, root)
+        yield Open("the card has no mission: what should get better", remedy.mission(contract, task))
+    outdated = set(tasks.stale(task, root))
+    for says in tasks.problems(task, root):
+        yield Open(says, remedy.task_mended(task, is_stale=says in outdated))
 
 
-def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     metric, evaluation = contract.metric, contract.evaluation
     assert metric is not None
     level = evaluation.level if evaluation else "reported"
     if metric.source == "training" and evaluation and level != "reported":
-        yield f"source training gives no more than level reported, and the evaluation asks for {level}"
+        says = f"source training gives no more than level reported, and the evaluation asks for {level}"
+        yield Open(says, remedy.amend(contract, "metric.source", "evaluator"))
     if evaluation is not None:
-        yield from _unknown_metric(metric, task, "reported" if metric.source == "training" else level)
+        yield from _unknown_metric(contract, task, "reported" if metric.source == "training" else level)
         terms = evaluator.reward_terms(task, root) if level == "sealed" else ()
-        yield from _guardrails(contract.guardrails, (*figures_of(task, level), *terms))
+        for guardrail in contract.guardrails:
+            left = [one.model_dump(mode="json") for one in contract.guardrails if one != guardrail]
+            out = remedy.amend(contract, "guardrails", left)
+            yield from (Open(says, out) for says in _guardrail(guardrail, (*figures_of(task, level), *terms)))
     if metric.name == "pass_rate" and level == "sealed":
-        yield from _without_scenarios(task, root)
+        yield from _without_scenarios(contract, task, root)
     if metric.alpha > 0.2:
-        yield f"alpha {metric.alpha:g} would call chance an improvement: at most 0.2"
+        says = f"alpha {metric.alpha:g} would call chance an improvement: at most 0.2"
+        yield Open(says, remedy.amend(contract, "metric.alpha", 0.05))
 
 
-def _unknown_metric(metric: Metric, task: Task, level: Level) -> Iterator[str]:
+def _unknown_metric(contract: Contract, task: Task, level: Level) -> Iterator[str | Open]:
     known = METRICS if level == "sealed" else figures_of(task, level)
-    if known and metric.name not in known:
-        near = did_you_mean(metric.name, known)
+    name = contract.metric.name if contract.metric else ""
+    if known and name not in known:
+        near = did_you_mean(name, known)
         meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
-        yield f"the evaluation has no figure `{metric.name}`; {meant}"
+        command = remedy.amend(contract, "metric.name", near or known[0])
+        yield Open(f"the evaluation has no figure `{name}`; {meant}", command)
     elif not known and level != "sealed" and task.adapter.kind == "command":
         where = "result" if level == "pinned" else "metrics"
-        yield f"where `{metric.name}` is read is not said: name it under adapter.{where}.names"
+        yield f"where `{name}` is read is not said: name it under adapter.{where}.names"
 
 
-def _without_scenarios(task: Task, root: Path) -> Iterator[str]:
+def _without_scenarios(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     experiment = evaluator.experiment_of(task, root)
     if experiment and not any(one.passes for one in (experiment.eval.scenarios or {}).values()):
-        yield "`pass_rate` needs scenarios with a `pass` in the config (eval.scenarios)"
+        says = "`pass_rate` needs scenarios with a `pass` in the config (eval.scenarios)"
+        yield Open(says, remedy.amend(contract, "metric.name", "success_rate"))
 
 
-def _guardrails(guardrails: Sequence[Guardrail], known: Sequence[str]) -> Iterator[str]:
-    for guardrail in guardrails:
-        try:
-            expression = Expression(guardrail.expression, known=known or None)
-        except ValueError as error:
-            yield f"guardrail `{guardrail.expression}` {error}"
-            continue
-        if expression.is_predicate:
-            yield f"guardrail `{guardrail.expression}` says yes or no; write the number that must not fall"
-        if guardrail.mode == "safety" and guardrail.margin == 0:
-            yield f"guardrail `{guardrail.expression}`: safety within a margin of 0 can never be shown; set `margin`"
+def _guardrail(guardrail: Guardrail, known: Sequence[str]) -> Iterator[str]:
+    try:
+        expression = Expression(guardrail.expression, known=known or None)
+    except ValueError as error:
+        yield f"guardrail `{guardrail.expression}` {error}"
+        return
+    if expression.is_predicate:
+        yield f"guardrail `{guardrail.expression}` says yes or no; write the number that must not fall"
+    if guardrail.mode == "safety" and guardrail.margin == 0:
+        yield f"guardrail `{guardrail.expression}`: safety within a margin of 0 can never be shown; set `margin`"
 
 
-def _scope(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _scope(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     scope = contract.scope
     assert scope is not None
     for name in scope.surfaces:
         if name == "evaluator":
-            yield "the evaluator may never be in scope"
+            out = remedy.without(contract, "scope.surfaces", scope.surfaces, name)
+            yield Open("the evaluator may never be in scope", out)
         elif name not in task.surfaces:
-            yield f"the task has no surface `{name}`; it has: {', '.join(task.surfaces) or 'none'}"
+            out = remedy.without(contract, "scope.surfaces", scope.surfaces, name)
+            yield Open(f"the task has no surface `{name}`; it has: {', '.join(task.surfaces) or 'none'}", out)
     opened = allowed(scope, task)
     if not opened.paths and not opened.keys:
-        yield "nothing is in scope: name surfaces, paths or keys"
+        yield Open("nothing is in scope: name surfaces, paths or keys", _put_in("scope", contract, task))
     for pattern in scope.paths:
         problem = tasks.place_problem(pattern, root)
         if problem is not None:
-            yield f"`{pattern}` {problem}"
+            yield Open(f"`{pattern}` {problem}", remedy.without(contract, "scope.paths", scope.paths, pattern))
     for pattern in scope.forbidden:
         if "/" in pattern and (problem := patterns.path_problem(pattern)) is not None:
-            yield f"forbidden `{pattern}` {problem}"
-    yield from _key_problems(opened, scope, task)
+            out = remedy.without(contract, "scope.forbidden", scope.forbidden, pattern)
+            yield Open(f"forbidden `{pattern}` {problem}", out)
+    yield from _key_problems(opened, contract, task)
     yield from _path_problems(opened, contract, task, root)
 
 
-def _key_problems(opened: Place, scope: Scope, task: Task) -> Iterator[str]:
+def _key_problems(opened: Place, contract: Contract, task: Task) -> Iterator[str | Open]:
+    scope = contract.scope
+    assert scope is not None
     for key in opened.keys:
         if patterns.is_seed_key(key):
-            yield f"key `{key}`: seeds are replicates and never in scope"
+            out = remedy.without(contract, "scope.keys", scope.keys, key)
+            yield Open(f"key `{key}`: seeds are replicates and never in scope", out)
             continue
         for guarded in evaluator.keys(task):
             if patterns.keys_overlap(key, guarded) and not _is_forbidden(guarded, scope):
-                yield f"key `{key}` reaches the evaluator's `{guarded}`; name narrower keys, or forbid `{guarded}`"
+                says = f"key `{key}` reaches the evaluator's `{guarded}`; name narrower keys, or forbid `{guarded}`"
+                yield Open(says, remedy.amend(contract, "scope.forbidden", [*scope.forbidden, guarded]))
     if opened.keys and task.adapter.kind == "command" and "{overrides}" not in " ".join(task.adapter.train):
-        yield "keys are in scope, but adapter.train has no {overrides} to pass them by"
+        says = "keys are in scope, but adapter.train has no {overrides} to pass them by"
+        yield Open(says, remedy.task_mended(task, is_stale=False))
 
 
 def _is_forbidden(key: str, scope: Scope) -> bool:
@@ -290,7 +333,7 @@ def _is_forbidden(key: str, scope: Scope) -> bool:
     return any(patterns.covers_key(one.removesuffix(".*"), stem) for one in scope.forbidden)
 
 
-def _path_problems(opened: Place, contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _path_problems(opened: Place, contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     scope, metric = contract.scope, contract.metric
     assert scope is not None
     forbidden = [one for one in scope.forbidden if patterns.split(one)[1] is None]
@@ -317,16 +360,19 @@ def _path_problems(opened: Place, contract: Contract, task: Task, root: Path) ->
                 )
 
 
-def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     budget = contract.budget
     assert budget is not None
     if budget.until is not None and not _is_time(budget.until):
-        yield f"until `{budget.until}` is no time; write 07:00 or 2030-01-31T07:00"
+        says = f"until `{budget.until}` is no time; write 07:00 or 2030-01-31T07:00"
+        yield Open(says, remedy.amend(contract, "budget.until", "07:00"))
     if budget.per_seed_minutes > budget.hours * 60:
-        yield f"one seed may take {budget.per_seed_minutes:g} min, all together only {budget.hours:g} h"
+        says = f"one seed may take {budget.per_seed_minutes:g} min, all together only {budget.hours:g} h"
+        yield Open(says, remedy.amend(contract, "budget.hours", math.ceil(budget.per_seed_minutes * budget.seeds / 60)))
     if contract.metric and budget.seeds < 2 * contract.metric.seeds and contract.metric.seeds >= MINIMUM_SEEDS:
         need = 2 * contract.metric.seeds
-        yield f"{budget.seeds} seeds are fewer than one confirmation takes ({need}: {contract.metric.seeds} a side)"
+        says = f"{budget.seeds} seeds are fewer than one confirmation takes ({need}: {contract.metric.seeds} a side)"
+        yield Open(says, remedy.amend(contract, "budget.seeds", need))
 
 
 def _is_time(text: str) -> bool:
@@ -339,20 +385,26 @@ def _is_time(text: str) -> bool:
     return True
 
 
-def _hardware(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _hardware(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     hardware = contract.hardware
     assert hardware is not None
     project = root.resolve()
     for name in hardware.reads:
-        path = Path(name)
-        if not path.is_absolute():
-            yield f"reads `{name}` is not absolute"
-        elif not path.exists():
-            yield f"reads `{name}` is not there"
-        elif project.is_relative_to(path.resolve()) or path.resolve().is_relative_to(project / ".rlx"):
-            yield f"reads `{name}` would show jobs the ledger and other candidates"
-        elif _holds(path, Path.home() / ".ssh"):
-            yield f"reads `{name}` would show jobs the keys that approvals are signed with"
+        problem = _unreadable(Path(name), project)
+        if problem:
+            out = remedy.without(contract, "hardware.reads", hardware.reads, name)
+            yield Open(f"reads `{name}` {problem}", out)
+
+
+def _unreadable(path: Path, project: Path) -> str:
+    """Say why jobs may not be given a folder to read; empty where they may."""
+    if not path.is_absolute():
+        return "is not absolute"
+    if not path.exists():
+        return "is not there"
+    if project.is_relative_to(path.resolve()) or path.resolve().is_relative_to(project / ".rlx"):
+        return "would show jobs the ledger and other candidates"
+    return "would show jobs the keys that approvals are signed with" if _holds(path, Path.home() / ".ssh") else ""
 
 
 def _holds(folder: Path, other: Path) -> bool:
@@ -360,54 +412,64 @@ def _holds(folder: Path, other: Path) -> bool:
     return one.is_relative_to(two) or two.is_relative_to(one)
 
 
-def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     baseline = contract.baseline
     assert baseline is not None
     if tools.git("rev-parse", "--git-dir", folder=root) is None:
-        yield "the project is no git repository: git init, and commit what there is"
+        yield Open("the project is no git repository", f"git init && {remedy.COMMIT}")
         return
     if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", baseline.commit):
-        yield f"commit `{baseline.commit}` is not a whole hash"
+        yield Open(f"commit `{baseline.commit}` is not a whole hash", _commit_of(contract, root))
         return
     if tools.git("cat-file", "-e", f"{baseline.commit}^{{commit}}", folder=root) is None:
-        yield f"the repository has no commit {baseline.commit[:12]}"
+        yield Open(f"the repository has no commit {baseline.commit[:12]}", _commit_of(contract, root))
         return
     if not baseline.command.strip():
-        yield "the command that trains the baseline is missing"
+        yield Open("the command that trains the baseline is missing", remedy.missing("baseline", contract, task, ()))
     if task.adapter.kind == "rlx":
-        yield from _pinned_config(baseline, task, root)
+        yield from _pinned_config(contract, baseline, task, root)
 
 
-def _pinned_config(baseline: Baseline, task: Task, root: Path) -> Iterator[str]:
+def _commit_of(contract: Contract, root: Path) -> str:
+    head = (tools.git("rev-parse", "HEAD", folder=root) or "").strip()
+    return remedy.amend(contract, "baseline.commit", head) if head else remedy.COMMIT
+
+
+def _pinned_config(contract: Contract, baseline: Baseline, task: Task, root: Path) -> Iterator[str | Open]:
     top = (tools.git("rev-parse", "--show-prefix", folder=root) or "").strip()
     text = tools.git("show", f"{baseline.commit}:{top}{task.adapter.config}", folder=root)
     if text is None:
-        yield f"commit {baseline.commit[:12]} has no `{task.adapter.config}`"
+        yield Open(f"commit {baseline.commit[:12]} has no `{task.adapter.config}`", remedy.COMMIT)
     elif baseline.config_sha256 != files.sha256(text.encode()):
-        yield f"config_sha256 is not that of `{task.adapter.config}` in commit {baseline.commit[:12]}"
+        says = f"config_sha256 is not that of `{task.adapter.config}` in commit {baseline.commit[:12]}"
+        yield Open(says, remedy.amend(contract, "baseline.config_sha256", files.sha256(text.encode())))
 
 
-def _evaluation(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _evaluation(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     evaluation, adapter = contract.evaluation, task.adapter
     assert evaluation is not None
     if evaluation.level == "sealed" and adapter.kind == "command" and not (adapter.env and adapter.policy):
-        yield "level sealed needs adapter.env and adapter.policy, so that rlx can play the environment itself"
+        says = "level sealed needs adapter.env and adapter.policy, so that rlx can play the environment itself"
+        yield Open(says, remedy.amend(contract, "evaluation.level", remedy.level(task)))
     if evaluation.level == "pinned" and adapter.kind == "rlx":
-        yield "level pinned is for repositories with an eval command; an rlx config is evaluated sealed"
+        says = "level pinned is for repositories with an eval command; an rlx config is evaluated sealed"
+        yield Open(says, remedy.amend(contract, "evaluation.level", "sealed"))
     elif evaluation.level == "pinned" and not (adapter.eval and adapter.result):
-        yield "level pinned needs adapter.eval and adapter.result"
+        says = "level pinned needs adapter.eval and adapter.result"
+        yield Open(says, remedy.amend(contract, "evaluation.level", remedy.level(task)))
 
 
-def _automation(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+def _automation(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     automation = contract.automation
     assert automation is not None
     for rule in automation.stop:
+        out = remedy.without(contract, "automation.stop", automation.stop, rule)
         try:
             is_predicate = Expression(rule, known=STOP_NAMES).is_predicate
         except ValueError as error:
-            yield f"stop rule `{rule}` {error}"
+            yield Open(f"stop rule `{rule}` {error}", out)
             continue
         if not is_predicate:
-            yield f"stop rule `{rule}` does not say yes or no; write for example `{rule} >= 5`"
+            yield Open(f"stop rule `{rule}` does not say yes or no; write for example `{rule} >= 5`", out)
     if automation.unattended and not automation.stop:
-        yield "unattended without a stop rule; write for example stop: [rejected_in_a_row >= 8]"
+        yield Open("unattended without a stop rule", remedy.amend(contract, "automation.stop", [USUAL_STOP]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rlx import files
 from rlx.compare.race import RULE
-from rlx.study import evaluator
+from rlx.study import evaluator, remedy
 from rlx.study.approval import default_level
 from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return
 from rlx.study.task import Surface, Task
@@ -81,7 +81,7 @@ class Prefilled:
 
 def prefill(task: Task, known: Known, *, study: str, root: Path) -> Prefilled:
     """Fill in a contract; a point that cannot be inferred is left out and asked for."""
-    level = _level(task)
+    level = remedy.level(task)
     metric = _metric(task, known, level, root)
     scope = _scope(task, known, metric)
     contract = Contract(
@@ -101,13 +101,6 @@ def prefill(task: Task, known: Known, *, study: str, root: Path) -> Prefilled:
         ),
     )
     return Prefilled(contract, tuple(_questions(task, contract, level)))
-
-
-def _level(task: Task) -> Level:
-    adapter = task.adapter
-    if adapter.kind == "rlx" or (adapter.env and adapter.policy):
-        return "sealed"
-    return "pinned" if adapter.eval and adapter.result else "reported"
 
 
 def _metric(task: Task, known: Known, level: Level, root: Path) -> Metric | None:

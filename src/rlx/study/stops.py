@@ -8,11 +8,18 @@ from rlx.study.terms import Contract
 
 
 def holding(state: State, contract: Contract) -> str:
-    """Return the first stop rule that holds; empty where none does."""
+    """Return the first stop rule that holds; empty where none does. One that cannot be read leaves its point open."""
     if contract.automation is None:
         return ""
     figures = _figures(state, contract)
-    return next((text for text in contract.automation.stop if Expression(text).holds(figures)), "")
+    return next((text for text in contract.automation.stop if _holds(text, figures)), "")
+
+
+def _holds(text: str, figures: dict[str, float]) -> bool:
+    try:
+        return Expression(text, known=figures).holds(figures)
+    except ValueError:
+        return False
 
 
 def _figures(state: State, contract: Contract) -> dict[str, float]:

@@ -52,6 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
     refresh = verbs.add_parser("refresh", help="read its facts again from the files as they are")
     refresh.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
+    refresh.add_argument("--mission", metavar="TEXT", help="what should get better, from now on")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     root = project.root()
     if args.verb == "refresh":
-        refresh_task(root, args.task)
+        refresh_task(root, args.task, mission=args.mission)
     if args.verb in ("show", "refresh"):
         return describe(root, args.task)
     if bool(args.config) == bool(args.train):
@@ -106,7 +107,7 @@ def _surfaces(pairs: Sequence[str]) -> Any:
 
 
 def render(data: dict[str, Any]) -> str:
-    lines = [f"task: {data['task']}", f"mission: {data['mission'] or '– (say it in task.yaml)'}"]
+    lines = [f"task: {data['task']}", f"mission: {data['mission'] or '–'}"]
     lines += [f"{key}: {value}" for key, value in data["adapter"].items()]
     lines += [f"surface {name}: {', '.join(parts)}" for name, parts in data["surfaces"].items()]
     lines += [f"problem: {one}" for one in data["problems"]]

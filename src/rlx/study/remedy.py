@@ -1,0 +1,85 @@
+"""What settles an open point of a contract: the command, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlx.study.task import Task
+from rlx.study.terms import Contract, Level, Point
+
+COMMIT = 'git add -A && git commit -m "as it is"'
+
+
+@dataclass(frozen=True)
+class Open:
+    """Why a point is open, and the command that settles it."""
+
+    says: str
+    command: str
+
+
+def amend(contract: Contract, key: str, value: object) -> str:
+    """Return the command that sets a key of a contract; values are written as JSON, which is YAML too."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"rlx study amend {contract.study} -s {shlex.quote(f'{key}={text}')}"
+
+
+def without(contract: Contract, key: str, values: Sequence[str], wrong: str) -> str:
+    """Return the command that takes one entry out of a list of a contract."""
+    return amend(contract, key, [one for one in values if one != wrong])
+
+
+def mission(contract: Contract, task: Task) -> str:
+    """Return the command that says what a task is about: what the metric says, until somebody has better words."""
+    words = f"{contract.metric.direction} {contract.metric.name}" if contract.metric else "what should get better"
+    return f"rlx task refresh {task.name} --mission {shlex.quote(words)}"
+
+
+def missing(point: Point, contract: Contract, task: Task, figures: Sequence[str]) -> str:
+    """Return the command that puts in a point that is not there; `figures` are what the evaluation measures."""
+    values: dict[Point, tuple[str, object]] = {
+        "metric": ("metric.name", figures[0] if figures else "return"),
+        "scope": _scope(task),
+        "budget": ("budget", {"seeds": 60, "hours": 4, "per_seed_minutes": 5}),
+        "hardware": ("hardware", {"cores": 1, "parallel": 1}),
+        "evaluation": ("evaluation.level", level(task)),
+        "automation": ("automation.stop", ["rejected_in_a_row >= 8"]),
+    }
+    if point == "baseline":
+        return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD) -s {_command(task)}"
+    return amend(contract, *values[point])
+
+
+def level(task: Task) -> Level:
+    """Return the strongest level that a task can be evaluated at."""
+    adapter = task.adapter
+    if adapter.kind == "rlx" or (adapter.env and adapter.policy):
+        return "sealed"
+    return "pinned" if adapter.eval and adapter.result else "reported"
+
+
+def _scope(task: Task) -> tuple[str, object]:
+    """Return what is most likely to be changed: the task's surfaces, else its keys, else the program that trains."""
+    surfaces = [name for name in task.surfaces if name != "evaluator"]
+    if surfaces:
+        return "scope.surfaces", surfaces
+    if task.adapter.kind == "rlx":
+        return "scope.keys", ["algo.*"]
+    return "scope.keys", sorted(task.adapter.defaults)
+
+
+def _command(task: Task) -> str:
+    adapter = task.adapter
+    words = ("rlx", "train", adapter.config) if adapter.config else (*adapter.prefix, *adapter.train)
+    return shlex.quote(f"baseline.command={shlex.join(words)}")
+
+
+def task_mended(task: Task, *, is_stale: bool) -> str:
+    """Return what mends a task: its files read again, or the task written anew."""
+    if is_stale:
+        return f"rlx task refresh {task.name}"
+    anew = f"--config {shlex.quote(task.adapter.config)}" if task.adapter.config else "--train COMMAND"
+    return f"edit .rlx/tasks/{task.name}/task.yaml, or write it anew: rlx task new {task.name} {anew}"
