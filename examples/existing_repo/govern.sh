@@ -31,9 +31,9 @@ rlx next
 cat > candidate.json <<'JSON'
 {
   "kind": "reward tuning",
-  "hypothesis": "progress pays too little beside the effort that it takes to go around the pond",
-  "predicts": 0.1,
-  "changes": {"reward.progress": 4.0},
+  "hypothesis": "cheap effort lets it go around the pond, and fewer worlds a member buy more generations to learn it",
+  "predicts": 0.2,
+  "changes": {"reward.effort": 0.1, "learning.worlds": 2},
   "records": {"reason": "effort costs as much as progress pays; what is measured is success, not the return"}
 }
 JSON
