@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -150,6 +150,38 @@ def test_a_ledger_that_is_not_sound_is_audited_and_nothing_else() -> None:
 def test_a_used_up_claim_is_not_offered_again() -> None:
     at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, claims_left=0, seeds_left=20)
     assert command(at) == "rlx study report trot"
+
+
+@pytest.mark.parametrize(
+    ("over", "why"),
+    [
+        ({"seeds_left": 7}, "too few seeds: 7 left, 20 kept for the claim, and 9 needed for a trial and a new head"),
+        ({"candidates_left": 0}, "the contract's candidates are tried"),
+        ({"searches": False, "claims_left": 0}, "the contract's claims are made, none was confirmed"),
+        (
+            {"searches": False, "head": "c001", "standings": (Standing("c001", "confirmed"),)},
+            "the contract's claims are made (c001 confirmed)",
+        ),
+        ({"stop_rule": "spent > 0.9"}, "stop rule: spent > 0.9"),
+        ({"deadline": "07:00"}, "no job starts after 07:00"),
+    ],
+)
+def test_a_study_that_is_over_says_why_asks_for_its_report_once_and_is_done(over: dict[str, Any], why: str) -> None:
+    ended = replace(APPROVED, **over)
+    step = agenda(ended).next
+    assert (step.action, step.why) == ("report", why)
+    step = agenda(replace(ended, is_reported=True)).next
+    assert (step.action, step.command) == ("done", "rlx study verify trot")
+    assert step.why == f"{why}; the report is written"
+
+
+def test_nothing_is_launched_that_the_seeds_do_not_pay_for() -> None:
+    undecided = (Standing("c001", "inconclusive", "9f2c", wants=3), Standing("c002", "validated", "9f2c"))
+    plan = agenda(replace(APPROVED, seeds_left=2, standings=undecided))
+    assert [plan.next.action, *(step.action for step in plan.also)] == ["report"]
+    moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"}, seeds_left=5)
+    assert agenda(moved).next.action == "report"
+    assert agenda(moved).next.why == "too few seeds for the claim of c001: 5 left, 20 needed for both sides"
 
 
 def test_a_study_that_is_not_in_use_is_named_in_every_command() -> None:

@@ -37,3 +37,24 @@ def test_after_an_amendment_a_checked_candidate_is_checked_again(told: Told) -> 
     launch = typed(told.study.root, step.command)["command"]
     assert launch.startswith(f"rlx launch {c001}")
     typed(told.study.root, launch, "--dry-run")
+
+
+def test_a_loop_over_a_study_that_is_over_writes_its_report_and_ends_with_done(told: Told) -> None:
+    amend(told.study, ["budget.seeds=14"])
+    approve(told.study, by="tester")
+    assert next_step(told.study).action == "report"
+    ended = typed(told.study.root, "rlx study loop")
+    assert ended["did"] == ["rlx study report faster"]
+    assert ended["ended"].startswith("too few seeds: 8 left, 4 kept for the claim")
+    assert (told.study.folder / "report.png").is_file()
+    told_next = typed(told.study.root, "rlx next")
+    assert told_next["action"] == "done"
+    assert typed(told.study.root, told_next["command"], code=6)["problems"], "its scores are only told"
+
+
+def test_a_check_prints_the_launch_of_what_was_checked_though_others_wait_to_be(told: Told) -> None:
+    told.proposed(0.01)
+    second = told.proposed(0.02)
+    launch = typed(told.study.root, f"rlx check candidate {second}")["command"]
+    assert launch.startswith(f"rlx launch {second} --phase trial --plan ")
+    typed(told.study.root, launch, "--dry-run")

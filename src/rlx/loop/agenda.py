@@ -71,6 +71,10 @@ class Position:
     confirmed: frozenset[str] = frozenset()
     """The sides whose confirmation seeds are trained."""
     claims_left: int = 1
+    searches: bool = True
+    """Whether what is still found could be claimed."""
+    is_reported: bool = False
+    """Whether the report tells all that is in the ledger."""
     seeds_left: int = 0
     claim_seeds: int = 20
     candidates_left: int = 0
@@ -120,8 +124,10 @@ class Agenda:
 
 def agenda(at: Position) -> Agenda:
     """Return what to do now."""
-    first, *others = [_addressed(step, at.option) for step in (*_steps(at), _report(at))]
-    return Agenda(first, tuple(dict.fromkeys(others)))
+    steps = tuple(_steps(at)) or (_ending(at),)
+    first, *others = [_addressed(step, at.option) for step in (*steps, _report(at))]
+    also = dict.fromkeys(one for one in others if one.command != first.command)
+    return Agenda(first, tuple(also))
 
 
 def _addressed(step: Step, option: str) -> Step:
@@ -185,16 +191,17 @@ def _work(at: Position) -> Iterator[Step]:
         yield Step("baseline", f"rlx study baseline {at.study}", why)
         return
     yield from (step for step in _unfinished(at) if step.action != "mend")
-    if at.head != BASELINE and at.head_fresh < HEAD_SEEDS and not _is_busy(at, at.head):
+    lacks = HEAD_SEEDS - at.head_fresh
+    if at.head != BASELINE and 0 < lacks <= at.seeds_left and at.searches and not _is_busy(at, at.head):
         why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
         yield _launch(at, at.head, "promotion", why)
         return
-    if at.head != BASELINE and at.head_measured < HEAD_SEEDS and not _is_busy(at, at.head):
+    if at.head != BASELINE and at.head_measured < at.head_fresh and not _is_busy(at, at.head):
         why = "the head's fresh seeds are trained and not measured"
         yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
         return
     yield from (step for step in _unfinished(at) if step.action == "mend")
-    if at.affords_trial:
+    if at.affords_trial and at.searches:
         kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
         how = "write candidate.json first (rlx schema candidate), or name the change by options"
         yield Step("propose", "rlx propose --file candidate.json", f"head {at.head}; {kept}; {how}")
@@ -207,8 +214,10 @@ def _unfinished(at: Position) -> Iterator[Step]:
             continue
         if one.state == "completed":
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
-        elif one.state == "inconclusive" and one.wants:
+        elif one.state == "inconclusive" and 0 < one.wants <= at.seeds_left:
             yield _trial(one, f"{one.id} leans the right way: {one.wants} further seeds")
+        elif one.state == "validated" and one.plan and at.seeds_left < FIRST_SEEDS:
+            continue
         elif one.state == "validated" and one.plan:
             yield _trial(one, f"{one.id} was checked")
         elif one.state in ("draft", "validated") and one.refused:
@@ -264,12 +273,37 @@ def _search_is_over(at: Position) -> Iterator[Step]:
     """Yield what a stop rule leaves: to decide what is trained, the claim, and a person's word where that ends it."""
     yield from (step for step in _unfinished(at) if step.action == "decide")
     yield from _claim(at)
-    yield _report(at)
+    yield _ending(at)
     if "_in_a_row" in at.stop_rule:
         yield _go_on(at, f"stop rule: {at.stop_rule}")
 
 
+def _ending(at: Position) -> Step:
+    """Return what is left where nothing is to be trained or decided: the report, and when that is written, nothing."""
+    if not at.is_reported:
+        return replace(_report(at), why=_over(at))
+    return Step("done", f"rlx study verify {at.study}", f"{_over(at)}; the report is written")
+
+
+def _over(at: Position) -> str:
+    """Say why a study is over."""
+    if at.deadline:
+        return f"no job starts after {at.deadline}"
+    if at.stop_rule:
+        return f"stop rule: {at.stop_rule}"
+    confirmed = [one.id for one in at.standings if one.state == "confirmed"]
+    if at.may_claim:
+        return f"too few seeds for the claim of {at.head}: {at.seeds_left} left, {at.claim_seeds} needed for both sides"
+    if not at.searches:
+        told = f" ({', '.join(confirmed)} confirmed)" if confirmed else ", none was confirmed"
+        return f"the contract's claims are made{told}"
+    if at.candidates_left <= 0:
+        return "the contract's candidates are tried"
+    return (
+        f"too few seeds: {at.seeds_left} left, {at.claim_seeds} kept for the claim, "
+        f"and {FIRST_SEEDS + HEAD_SEEDS} needed for a trial and a new head"
+    )
+
+
 def _report(at: Position) -> Step:
-    why = f"stop rule: {at.stop_rule}" if at.stop_rule else "what was tried, what it cost, what is shown"
-    why = f"no job starts after {at.deadline}" if at.deadline else why
-    return Step("report", f"rlx study report {at.study}", why)
+    return Step("report", f"rlx study report {at.study}", "what was tried, what it cost, what is shown")

@@ -15,7 +15,7 @@ from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.agent import run_agent
 from rlx.launch.door import Order
-from rlx.loop import judgement, pool, proceed, queue
+from rlx.loop import judgement, pool, proceed, queue, telling
 from rlx.loop.agenda import Step
 from rlx.loop.scores import Say
 from rlx.runs.run import Run
@@ -30,12 +30,13 @@ FOR_A_PERSON = ("amend", "approve", "rehearse", "audit")
 
 @dataclass
 class Drive:
-    """A loop over one study; `follow` stays with a run until it ends."""
+    """A loop over one study; `follow` stays with a run until it ends, `report` writes what came of it."""
 
     study: Study
     say: Say
     agent: Sequence[str] = ()
     follow: Callable[[Run], object] = plain.wait
+    report: Callable[[Study], object] = telling.report
     backoff_seconds: float = BACKOFF_SECONDS
     done: list[str] = field(default_factory=list)
     idle: int = 0
@@ -58,7 +59,7 @@ class Drive:
     def _reason_to_end(self, step: Step) -> str:
         if step.action in FOR_A_PERSON:
             return f"a person is needed: {step.why}"
-        if step.action == "report":
+        if step.action == "done":
             return step.why
         if step.action in ("propose", "mend") and not self.agent:
             return f"somebody must {step.action}: {step.why}"
@@ -72,6 +73,7 @@ class Drive:
             "launch": self._launch,
             "verdict": lambda one: judgement.verdict(self.study, one.candidate, say=self.say),
             "decide": lambda one: judgement.decide(self.study, one.candidate, say=self.say),
+            "report": lambda _: self.report(self.study),
         }
         act[step.action](step)
 

@@ -30,6 +30,12 @@ def next_step(study: Study) -> Step:
     return planned(study).next
 
 
+def next_of(study: Study, candidate: str) -> Step:
+    """Return what comes next of one candidate, else of its study."""
+    plan = planned(study)
+    return next((one for one in (plan.next, *plan.also) if one.candidate == candidate), plan.next)
+
+
 def planned(study: Study) -> Agenda:
     """Return what to do now, and what else may be done; jobs whose processes are gone are closed first."""
     door.reconcile(study)
@@ -61,6 +67,8 @@ def position(study: Study) -> Position:
         plans=_plans(study, state),
         confirmed=frozenset(side for side in (BASELINE, state.head) if state.claim_size(side, state.head) >= wanted),
         claims_left=_claims_left(state, contract),
+        searches=contract.metric is None or len(state.claimed) < contract.metric.claims,
+        is_reported=is_reported(study),
         seeds_left=seeds_left(left, contract),
         claim_seeds=2 * wanted,
         candidates_left=candidates_left(state, contract),
@@ -72,6 +80,18 @@ def position(study: Study) -> Position:
     )
 
 
+def _is_decided(state: State) -> bool:
+    return any(one["candidate"] == state.head and one.get("test") == "claim" for one in state.decisions)
+
+
+def is_reported(study: Study) -> bool:
+    """Say whether the report was written after the last row of the ledger."""
+    try:
+        return study.ledger.head()[:16] in study.report_path.read_text()
+    except FileNotFoundError:
+        return False
+
+
 def _settles(problems: Sequence[contracts.Problem]) -> str:
     """Return the command to begin with; a mission is put into words by the metric, so that is settled before."""
     commands = [one.hint for one in problems if one.is_command]
@@ -80,9 +100,8 @@ def _settles(problems: Sequence[contracts.Problem]) -> str:
 
 def _claims_left(state: State, contract: Contract) -> int:
     """Return how many claims may be made, the head's own among them unless it was decided."""
-    is_decided = any(one["candidate"] == state.head and one.get("test") == "claim" for one in state.decisions)
     allowed = contract.metric.claims if contract.metric else 0
-    return 0 if is_decided else allowed - len(state.claimed - {state.head})
+    return 0 if _is_decided(state) else allowed - len(state.claimed - {state.head})
 
 
 def is_rehearsed(study: Study, state: State) -> bool:

@@ -38,7 +38,7 @@ def verify(study: Study) -> dict[str, Any]:
     problems += _pin_problems(study)
     checked["pinned evaluator"] += 1
     step = proceed.next_step(study)
-    is_done = bool(problems) or step.action == "report"
+    is_done = bool(problems) or step.action in ("report", "done")
     command = f"rlx study audit {study.name}" if is_done else step.command
     return {"study": study.name, "checked": dict(checked), "problems": problems, "command": command}
 

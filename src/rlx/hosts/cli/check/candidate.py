@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.launch.door import check, examine, refusal
-    from rlx.loop.proceed import next_step
+    from rlx.loop.proceed import next_of
     from rlx.study.study import find
 
     study = find(project.root(), args.study)
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "changes": dict(examined.candidate.changes),
         "files": [change.path for change in examined.changes],
         "lines": examined.lines,
-        "command": next_step(study).command,
+        "command": next_of(study, args.candidate).command,
     }
 
 

@@ -27,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.hosts.cli.progress import follow
+    from rlx.hosts.cli.study.report import written
     from rlx.loop.drive import Drive
     from rlx.loop.proceed import next_step
     from rlx.study.study import find
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.dry_run:
         step = next_step(study)
         return {"study": study.name, "ended": f"dry run: {step.why}", "did": [], "command": step.command}
-    return Drive(study, say=say, agent=shlex.split(args.agent or ""), follow=follow).go()
+    return Drive(study, say=say, agent=shlex.split(args.agent or ""), follow=follow, report=written).go()
 
 
 def render(data: dict[str, Any]) -> str:

@@ -8,10 +8,13 @@ Example: rlx study report
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlx.hosts.cli.next import recent
 from rlx.runs import project
+
+if TYPE_CHECKING:
+    from rlx.study.study import Study
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +22,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.hosts.plots.campaign import draw
-    from rlx.loop.telling import report
     from rlx.study.study import find
 
-    study = find(project.root(), args.study)
+    return written(find(project.root(), args.study))
+
+
+def written(study: Study) -> dict[str, Any]:
+    """Write a study's report and its picture; return what it says."""
+    from rlx.hosts.plots.campaign import draw
+    from rlx.loop.telling import report
+
     told = report(study)
     draw(
         told["rows"], study.folder / "report.png", metric=told["metric"], head=told["head"],
