@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -108,6 +109,13 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> Points:
     made.lab.types(*made.lab.next())  # wait
     made.pass_by("decide")
     return made
+
+
+@pytest.fixture(autouse=True)
+def _no_other_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is launched from this process find the lab's `envs`, not another project's that was imported before."""
+    for name in [one for one in sys.modules if one.split(".")[0] == "envs"]:
+        monkeypatch.delitem(sys.modules, name)
 
 
 def faults_of(trace: str, root: Path) -> list[Fault]:

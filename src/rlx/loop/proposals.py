@@ -41,6 +41,7 @@ def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path
         candidate = candidates.parse(
             Document(document.source, {**given, "id": identity, "builds_on": asked}, document.places)
         )
+        _clear(study, identity)
         problems = list(_problems(study, candidate))
         if problems:
             reasons = [Reason("CANDIDATE", one, "what may change, and what was tried: rlx next") for one in problems]
@@ -59,6 +60,13 @@ def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path
     }
 
 
+def _clear(study: Study, identity: str) -> None:
+    """Remove what a proposal left that died before its row: nobody's."""
+    study.candidate_path(identity).unlink(missing_ok=True)
+    if study.worktree(identity).exists():
+        worktree.remove(study.worktree(identity), root=study.root)
+
+
 def _problems(study: Study, candidate: Candidate) -> tuple[str, ...]:
     """Return what is wrong with what was written; its code is looked at when it is checked."""
     task = study.task()
@@ -75,13 +83,10 @@ def _content(patch: Path) -> bytes:
 
 
 def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -> Path | None:
-    """Make the worktree of a candidate that changes code, with its patch; one without a row yet is nobody's and goes.
+    """Make the worktree of a candidate that changes code, with its patch.
 
     The row comes after it: a candidate that is in the ledger has all that was proposed.
     """
-    folder = study.worktree(candidate.id)
-    if folder.exists():
-        worktree.remove(folder, root=study.root)
     if patch is None and candidate.changes and candidate.kind not in CODE_KINDS:
         return None
     made = door.ensure_worktree(study, study.contract(), candidate.id)
@@ -89,8 +94,7 @@ def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -
         if patch is not None:
             worktree.apply(study.root, made, patch)
     except Refused as error:
-        worktree.remove(folder, root=study.root)
-        study.candidate_path(candidate.id).unlink()
+        _clear(study, candidate.id)
         door.refuse(held, "propose", candidate.id, [Reason("PATCH", error.message, error.hint or "")])
     return made
 
