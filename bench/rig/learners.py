@@ -115,16 +115,20 @@ def _greedy(model: Any) -> Predict:
     """Return an SB3 policy's greedy actions in NumPy, a fifth of the cost of its `predict`; checked against that."""
     linear = [*model.policy.mlp_extractor.policy_net[::2], model.policy.action_net]
     *hidden, head = [(one.weight.detach().numpy().T.copy(), one.bias.detach().numpy().copy()) for one in linear]
-    space = model.action_space
+    space, seen = model.action_space, model.observation_space
+    states = np.eye(seen.n, dtype=np.float32) if hasattr(seen, "n") else None
 
     def act(observations: Any) -> Any:
-        features = np.asarray(observations, dtype=np.float32)
+        features = np.asarray(observations, dtype=np.float32) if states is None else states[observations]
         for weight, bias in hidden:
             features = np.tanh(features @ weight + bias)
         output = features @ head[0] + head[1]
         return np.clip(output, space.low, space.high) if hasattr(space, "low") else output.argmax(axis=1)
 
-    sample = np.random.default_rng(0).normal(size=(8, *model.observation_space.shape)).astype(np.float32)
+    generator = np.random.default_rng(0)
+    sample: Any = generator.normal(size=(8, *seen.shape)).astype(np.float32)
+    if states is not None:
+        sample = generator.integers(seen.n, size=8)
     np.testing.assert_allclose(act(sample), model.predict(sample, deterministic=True)[0], atol=1e-4)
     return act
 
