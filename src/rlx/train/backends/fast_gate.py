@@ -12,7 +12,7 @@ from gymnasium import Space
 from rlx.config.schema import Experiment
 
 PASSED: dict[str, tuple[str, ...]] = {
-    "Discrete": ("CartPole-v1", "Acrobot-v1", "LunarLander-v3"),
+    "Discrete": ("CartPole-v1", "Acrobot-v1", "LunarLander-v3", "FrozenLake-v1"),
     "Box": ("Hopper-v5", "Pendulum-v1", "MountainCarContinuous-v0"),
 }
 
