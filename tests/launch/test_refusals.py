@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from rlx.loop.founding import Wishes, amend, approve, new_study
 from rlx.study.approval import Statement, asserted
 from rlx.study.contract import POINTS
 from rlx.study.study import Study, find
-from tests.faults.lab import CONFIG, LINE, PAY
+from tests.faults.lab import CONFIG, LINE, PAY, Lab
 
 BASELINE = ("launch", "baseline", "--phase", "baseline")
 
@@ -27,15 +26,7 @@ class Door:
     """An approved study in a real repository, and what the command line answers there."""
 
     def __init__(self, root: Path, *paths: str) -> None:
-        for name, text in {
-            "envs/__init__.py": "", "envs/line.py": LINE, "envs/pay.py": PAY, "configs/line.yaml": CONFIG,
-            "rlx.toml": "", ".gitignore": "/runs/\n/.rlx/\n",
-        }.items():  # fmt: skip
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        who = ("-c", "user.name=a", "-c", "user.email=a@b")
-        for argv in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "one")):
-            subprocess.run(["git", *argv], cwd=root, check=True, capture_output=True)
+        Lab(root).commits(CONFIG)
         wishes = Wishes(metric="success_rate", surfaces=("hyperparameters",), paths=paths, seeds=60, hours=1.0,
                         settings=("budget.per_seed_minutes=1",))  # fmt: skip
         new_study(root, "walk", wishes, config=root / "configs" / "line.yaml")

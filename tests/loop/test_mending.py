@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.faults.cheats.test_study import CONFIG
-from tests.faults.lab import LINE, PAY
+from tests.faults.lab import PAY
+from tests.faults.lab import Lab as Project
 
 pytestmark = pytest.mark.slow
 SLEEPS = PAY.replace("    return", "    import time\n    time.sleep(0.04)\n    return", 1)
@@ -31,15 +32,7 @@ class Lab:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name, text in {
-            "envs/__init__.py": "", "envs/line.py": LINE, "envs/pay.py": PAY, "configs/line.yaml": CONFIG,
-            "rlx.toml": "", ".gitignore": "/runs/\n/.rlx/\n",
-        }.items():  # fmt: skip
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        who = ("-c", "user.name=a", "-c", "user.email=a@b")
-        for argv in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "one")):
-            subprocess.run(["git", *argv], cwd=root, check=True, capture_output=True)
+        Project(root).commits(CONFIG)
         self.rlx(
             "study", "new", "walk", "--config", "configs/line.yaml", "--metric", "success_rate",
             "--edit", "envs/pay.py::reward", "--seeds", "60", "--hours", "1", "-s", "metric.seeds=2",
