@@ -56,12 +56,11 @@ PLACES = ("fast", "sb3", "cleanrl-style", "sbx")
 
 @dataclass(frozen=True)
 class Timed:
-    """A task of the learning gate, at a size for timing; `others` says whether all peers run it."""
+    """A task of the learning gate, at a size for timing."""
 
     gate: str
     steps: int
     num_envs: int | None = None
-    others: bool = False
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -74,11 +73,11 @@ class Timed:
 
 
 TASKS = {
-    "CartPole, 8 envs": Timed("cartpole", 20_480, others=True),
+    "CartPole, 8 envs": Timed("cartpole", 20_480),
     "CartPole, 32 envs": Timed("cartpole", 20_480, num_envs=32),
     "Acrobot, 16 envs": Timed("acrobot", 40_960),  # it learns nothing in 20,480
-    "Pendulum, 8 envs": Timed("pendulum", 20_480, others=True),
-    "LunarLander, 16 envs": Timed("lunar_lander", 20_480, others=True),
+    "Pendulum, 8 envs": Timed("pendulum", 20_480),
+    "LunarLander, 16 envs": Timed("lunar_lander", 20_480),
     "Hopper, 8 envs": Timed("hopper", 10_240),
 }
 
@@ -115,16 +114,15 @@ class Contest:
 
 def timed(contest: Contest, name: str, task: Timed, repeats: int) -> list[list[str]]:
     """Run every contestant `repeats` times in turn, each time on another seed, and return the task's rows."""
-    names = [one for one in contest.names if task.others or one in ("fast", "sb3")]
-    costs: dict[str, list[Cost]] = {one: [] for one in names}
-    steps: dict[str, list[int]] = {one: [] for one in names}
+    costs: dict[str, list[Cost]] = {one: [] for one in contest.names}
+    steps: dict[str, list[int]] = {one: [] for one in contest.names}
     for repeat in range(repeats):
-        for one in names:
+        for one in contest.names:
             command = contest.command(one, task.spec, seeds=[learners.SPACING * repeat])
             costs[one].append(cost([command]))
             steps[one].append(task.steps + evaluated_steps(command.cwd))
-        print(f"{name}:", ", ".join(f"{one} {costs[one][-1].cpu:.2f}" for one in names), "CPU s", flush=True)
-    return [_row(name, one, task, costs, steps) for one in names]
+        print(f"{name}:", ", ".join(f"{one} {costs[one][-1].cpu:.2f}" for one in contest.names), "CPU s", flush=True)
+    return [_row(name, one, task, costs, steps) for one in contest.names]
 
 
 def evaluated_steps(folder: Path) -> int:

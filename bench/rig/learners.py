@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from rlx.config.load import parse
-from rlx.config.schema import Env
+from rlx.config.schema import Env, Schedule
 from rlx.envs.make import make_env
 
 Predict = Callable[[Any], Any]
@@ -76,7 +76,7 @@ def with_sb3(spec: Spec, seed: int, *, starts: Starts, last: int) -> list[float]
     model = PPO(
         "MlpPolicy",
         vector,
-        learning_rate=algo.learning_rate,
+        learning_rate=sb3_rate(algo.learning_rate),
         n_steps=algo.rollout_steps,
         batch_size=algo.batch_size,
         n_epochs=algo.update_epochs,
@@ -109,6 +109,11 @@ def with_sb3(spec: Spec, seed: int, *, starts: Starts, last: int) -> list[float]
     returns.append(evaluate())
     vector.close()
     return returns
+
+
+def sb3_rate(rate: float | Schedule) -> float | Callable[[float], float]:
+    """Return a learning rate as SB3 takes it: a number, or a function of what is left of the training."""
+    return (lambda remaining: rate.at(max(0.0, remaining))) if isinstance(rate, Schedule) else rate
 
 
 def _greedy(model: Any) -> Predict:
