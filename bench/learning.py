@@ -109,7 +109,7 @@ TASKS = {
     ),
     "lunar_lander_landing": Task(
         {"id": "LunarLander-v3", "num_envs": 16, "normalize": {"reward": True}},
-        {"total_timesteps": 400_000, "rollout_steps": 256, "batch_size": 128, "update_epochs": 10,
+        {"total_timesteps": 401_408, "rollout_steps": 256, "batch_size": 128, "update_epochs": 10,
          "learning_rate": {"linear": [1e-3, 0]}, "gamma": 0.99, "gae_lambda": 0.95, "entropy_coef": 0.01},
         starts=5,
     ),
