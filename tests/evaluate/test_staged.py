@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,16 @@ def test_a_folder_is_known_by_all_its_files(tmp_path: Path) -> None:
     assert staged.sha256(tmp_path / "model") != before
 
 
-def test_rlx_checkpoints_are_known_by_their_identity(trained: Trained, tmp_path: Path) -> None:
-    from rlx.runs import checkpoint
-
+def test_rlx_checkpoints_are_known_by_all_that_decides_how_they_act(trained: Trained, tmp_path: Path) -> None:
     path = trained.checkpoint(0)
-    assert staged.stage(path, tmp_path / "copy") == checkpoint.read(path).identity
-    assert staged.sha256(path) == checkpoint.read(tmp_path / "copy").identity
+    before = staged.stage(path, tmp_path / "copy")
+    assert staged.sha256(path) == staged.sha256(tmp_path / "copy") == before
+    for member in ("manifest.json", "policy.safetensors", "state.json", "state.safetensors"):
+        other = Path(shutil.copytree(path, tmp_path / member))
+        (other / member).write_bytes((other / member).read_bytes() + b" ")
+        assert staged.sha256(other) != before
+    (tmp_path / "copy" / "optimizer.safetensors").write_bytes(b"other")
+    assert staged.sha256(tmp_path / "copy") == before
 
 
 def test_links_are_refused_wherever_they_stand_in_a_run(tmp_path: Path) -> None:

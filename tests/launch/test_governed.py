@@ -184,6 +184,32 @@ def test_a_job_sees_nothing_of_the_study_and_cannot_change_its_run_or_its_code(d
     assert not any(found.values()), found
 
 
+LEAKS = """
+import time
+run, seed = out.parents[1], sys.argv[1]
+home, shared = pathlib.Path(os.environ["HOME"]), pathlib.Path("/dev/shm")
+(run / "eval" / f"leak_{seed}").write_text("weights")
+for place in (out, home, shared): (place / f"leak_{seed}").write_text("weights")
+other, found = str(1 - int(seed)), []
+theirs = [run / "eval" / f"leak_{other}", shared / f"leak_{other}", run / f"seed_{other}" / "output" / f"leak_{other}",
+          run / ".scratch" / f"seed_{other}" / "home" / f"leak_{other}", home / f"leak_{other}"]
+until = time.monotonic() + 6
+while time.monotonic() < until:
+    for place in theirs:
+        try: found.append(str(place) + place.read_text())
+        except OSError: pass
+    time.sleep(0.1)
+(out / "found.json").write_text(json.dumps(found))
+"""
+
+
+def test_a_seed_learns_nothing_from_the_others(door: Door) -> None:
+    run, ended = door.train(LEAKS, seeds=2)
+    assert ended["outcome"] == "completed", ended["says"]
+    assert [json.loads((run.seed(seed).folder / "output" / "found.json").read_text()) for seed in (0, 1)] == [[], []]
+    assert not list(Path("/dev/shm").glob("leak_*"))
+
+
 def test_secrets_in_our_environment_do_not_reach_a_job(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SSH_AUTH_SOCK", "AWS_SECRET_ACCESS_KEY", "PYTHONSTARTUP", "WANDB_API_KEY"):
         monkeypatch.setenv(name, "hunter2")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rlx.launch.record import elsewhere, module_names
+from rlx import files
+from rlx.launch.record import edited, elsewhere, module_names
 from rlx.runs.loaded import Module
 
 
@@ -66,3 +67,12 @@ def test_the_names_of_a_file_begin_where_its_packages_begin(tree: Path) -> None:
     assert module_names("src/pkg/__init__.py", tree) == ("src.pkg", "pkg")
     assert module_names("train.py", tree) == ("train",)
     assert module_names("configs/reward.yaml", tree) == ()
+
+
+def test_a_module_that_was_another_file_when_it_ran_is_named(tree: Path) -> None:
+    reward, train = tree / "src/pkg/tasks/reward.py", tree / "train.py"
+    now = files.sha256(reward.read_bytes())
+    ran = [Module("pkg.tasks.reward", reward, now), Module("train", train, "0" * 64)]
+    assert edited(ran, tree) == ("train ran from another train.py than was checked",)
+    reward.unlink()
+    assert [says.split()[0] for says in edited(ran, tree)] == ["pkg.tasks.reward", "train"]

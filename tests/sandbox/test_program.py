@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rlx.errors import Refused
-from rlx.sandbox import SHARED_MEMORY, Box, descendants, kill, landlock, private, start, system_reads
+from rlx.sandbox import Box, descendants, kill, landlock, private, start, system_reads
 from tests.conftest import wait_until
 
 ENV = {"PATH": "/usr/bin:/bin"}
@@ -172,7 +172,7 @@ def short() -> Iterator[Path]:
 @pytest.mark.parametrize(("method", "has_sockets"), [("fork", False), ("spawn", False), ("forkserver", True)])
 def test_programs_can_start_workers_of_their_own(short: Path, method: str, has_sockets: bool) -> None:
     (short / "pool.py").write_text(POOL)
-    kept = Box(reads=system_reads(), writes=(short, SHARED_MEMORY), unix_sockets=has_sockets)
+    kept = Box(reads=system_reads(), writes=(short,), shared_memory=True, unix_sockets=has_sockets)
     process = start(
         [sys.executable, "pool.py", method], kept, env={**ENV, **private(short)}, cwd=short,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -13,7 +13,7 @@ import pytest
 
 import rlx
 from rlx.errors import Refused
-from rlx.sandbox import Box, landlock, probe, probed, seccomp, system_reads, trial
+from rlx.sandbox import Box, landlock, mounts, probe, probed, seccomp, system_reads, trial
 
 SOURCE = Path(rlx.__file__).parent.parent
 OPEN_PYTHON = "/usr/bin/python3"
@@ -41,6 +41,7 @@ def test_outside_a_box_every_attempt_succeeds(tmp_path: Path) -> None:
         argv = [sys.executable, "-c", trial.PROGRAM, str(own), str(hidden), str(port), path, name, str(os.getpid())]
         seen = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=60).stdout)
     os.kill(int((own / "left").read_text()), 9)
+    assert trial._is_taken(Path(mounts.SHARED_MEMORY, name))
     failed = {key for key, succeeded in seen.items() if not succeeded}
     assert failed <= ({"device"} if os.getuid() else set())
 
@@ -54,6 +55,7 @@ def test_a_box_that_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) ->
             "udp": True,
             "own_file": True,
             "own_child": True,
+            "own_memory": True,
             "program": False,
         },
     )
@@ -95,4 +97,16 @@ def test_holds_unprivileged_too() -> None:
         env={"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}, cwd="/",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["probed"]
+    found = json.loads(done.stdout)
+    assert found["probed"]
+    is_own, is_open = "shared memory of its own", "shared memory (/dev/shm) of other boxes"
+    assert (is_own in found["enforced"]) != (is_open in found["not_covered"])
+
+
+def test_where_no_mount_is_to_be_had_shared_memory_is_everybodys_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mounts, "is_possible", lambda: False)
+    found = probe()
+    assert "shared memory (/dev/shm) of other boxes" in found.not_covered
+    assert "shared memory that others see: denied" not in found.enforced

@@ -17,8 +17,8 @@ from rlx.errors import CheckpointInvalid, NotFound
 from rlx.runs import checkpoint as checkpoints
 
 LARGEST_BYTES = 64 * 2**30
-IDENTITY = (checkpoints.POLICY, checkpoints.STATE, checkpoints.STATE_ARRAYS)
-"""The members of rlx's own checkpoints whose hashes, in this order, make the identity of its policy."""
+IDENTITY = (checkpoints.MANIFEST, checkpoints.POLICY, checkpoints.STATE, checkpoints.STATE_ARRAYS)
+"""The members of rlx's own checkpoints that decide how a policy acts; their hashes, in this order, are its own."""
 
 
 def is_bundle(path: Path) -> bool:

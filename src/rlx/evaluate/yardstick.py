@@ -12,8 +12,8 @@ from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluation, Evaluator
 from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
+from rlx.runs.store import RANDOM
 
-RANDOM = "random"
 NOT_FIGURES = (
     "schema", "fingerprint", "purpose", "time", "protocol", "episodes", "seed", "step", "checkpoint", "identity",
 )  # fmt: skip

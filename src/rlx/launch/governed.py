@@ -20,7 +20,7 @@ from rlx.errors import FileDamaged, Refused, RlxError
 from rlx.evaluate import staged
 from rlx.launch.difference import sweep
 from rlx.runs import opaque, process, project, store
-from rlx.runs.run import METADATA, Run, Seed
+from rlx.runs.run import METADATA, SNAPSHOT, Run, Seed
 from rlx.runs.status import COMPLETED, FAILED
 from rlx.sandbox import Box, Enforced
 from rlx.study.budget import Amount
@@ -29,7 +29,7 @@ from rlx.study.standing import Outcome
 from rlx.study.state import lawful, replay
 
 SCRATCH = ".scratch"
-"""The folder in a run that its jobs have as home and for temporary files; it goes when they have ended."""
+"""The folder in a run where its workers have their homes and temporary files; it goes when they have ended."""
 SIZE_SECONDS = 1.0
 TIMEOUT, TOO_LARGE = "timeout", "too large"
 WEIGHTLESS = "it says that it completed, and left no policy"
@@ -112,33 +112,39 @@ class Governed:
         intents = [event for event in self.ledger.events() if event.kind == "intent" and event["job"] == self.job]
         return len(intents) == 1 and all(intents[0].get(key) == value for key, value in wanted.items())
 
-    def box(self, seeds: Iterable[int]) -> Box:
-        """Return what a worker of these seeds may reach: its code, the system, its run; nothing of the study.
+    def box(self, seeds: Sequence[int]) -> Box:
+        """Return what a worker of these seeds may reach: its code, the system, its seeds; nothing of the study.
 
-        Of the run it writes what is its seeds' own: never the identity, the config and the logs that others rely on.
+        Of the run it reads identity and config, never what another seed has learned; it writes what is its seeds' own.
         """
         own = [self.run / f"seed_{seed}" for seed in seeds]
-        shared = [path for path in (self.run / store.EVALUATIONS, self.run / SCRATCH, sandbox.SHARED_MEMORY)
-                  if path.is_dir()]  # fmt: skip
+        told = [self.run / name for name in (METADATA, SNAPSHOT)]
         return Box(
-            reads=(*sandbox.system_reads(), self.worktree, self.run, *self.reads),
-            writes=(*own, *shared),
+            reads=(*sandbox.system_reads(), self.worktree, *told, *self.reads),
+            writes=(*own, self._scratch(seeds)),
+            lists=(self.run,),
+            folders=((self.run / store.EVALUATIONS, self._scratch(seeds) / store.EVALUATIONS),),
+            shared_memory=True,
             network=self.network,
             memory_bytes=self.limits.memory_bytes,
             file_bytes=self.limits.file_bytes,
             processes=self.limits.processes,
         )
 
-    def enter(self, seeds: Iterable[int]) -> Enforced:
+    def _scratch(self, seeds: Sequence[int]) -> Path:
+        """Return a worker's own folder for its home and temporary files."""
+        return self.run / SCRATCH / f"seed_{seeds[0]}"
+
+    def enter(self, seeds: Sequence[int]) -> Enforced:
         """Put this process, a worker of these seeds, into its box for good; its worktree holds no compiled code."""
         sweep(self.worktree)
         return sandbox.enter(self.box(seeds), may_go_unenforced=self.may_go_unenforced)
 
-    def environment(self, usual: Mapping[str, str]) -> dict[str, str]:
+    def environment(self, usual: Mapping[str, str], seeds: Sequence[int]) -> dict[str, str]:
         """Return a worker's variables: of the usual ones those that are known to be harmless, and a home of its own."""
-        scratch = self.run / SCRATCH
-        for folder in (scratch, self.run / store.EVALUATIONS):
-            folder.mkdir(exist_ok=True)
+        scratch = self._scratch(seeds)
+        for folder in (scratch / store.EVALUATIONS, self.run / store.EVALUATIONS):
+            folder.mkdir(parents=True, exist_ok=True)
         return {**harmless(usual), **sandbox.private(scratch), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def breach(self, seconds: float, *, is_too_large: bool) -> str:
@@ -155,10 +161,17 @@ class Governed:
         self._looked[0] = now
         return size_of(self.run) > self.limits.disk_bytes
 
-    def remove_traps(self, seeds: Iterable[Seed]) -> None:
-        """Remove what an ended worker left in its seeds to mislead those who read them."""
-        for seed in seeds:
-            remove_traps(seed.folder)
+    def tidy(self, seeds: Sequence[Seed]) -> None:
+        """Remove what an ended worker left in its seeds to mislead those who read them; take over its evaluations."""
+        scratch = self._scratch([seed.number for seed in seeds])
+        for folder in (*(seed.folder for seed in seeds), scratch):
+            remove_traps(folder)
+        own = tuple(f"seed_{seed.number}_" for seed in seeds)
+        for path in (scratch / store.EVALUATIONS).glob("*/*.json"):
+            if path.name.startswith((*own, store.RANDOM)) and path.is_file() and not path.is_symlink():
+                to = self.run / path.relative_to(scratch)
+                to.parent.mkdir(exist_ok=True)
+                os.replace(path, to)
 
     def began(self, run: Run) -> None:
         """Write that the job runs, unless it is written; the supervisor is its process, and adopts its orphans."""

@@ -1,8 +1,9 @@
-"""What ran is what was changed: modules in scope that a job loaded from anywhere but its worktree.
+"""What ran is what was checked: modules in scope that a job loaded from elsewhere, or that were other files then.
 
 An editable install, a build that lies about, or a package that was installed from the same sources would run in the
-place of the candidate's files, and a change that never ran would be measured.
-What is not covered: code that hides what it loaded, files that are read and not imported, processes that were killed.
+place of the candidate's files, and a change that never ran would be measured; so would one that was edited meanwhile.
+A module's file is read when its process ends. What is not covered: files that are edited and put back before that, code
+that hides what it loaded, files that are read and not imported, processes that were killed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path, PurePosixPath
 
-from rlx.runs import loaded
+from rlx.runs import loaded, recorder
 from rlx.runs.loaded import Module
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
@@ -36,8 +37,20 @@ def unrecorded(run: Run) -> tuple[int, ...]:
 def problems(run: Run, *, worktree: Path, root: Path, contract: Contract, task: Task) -> tuple[str, ...]:
     """Say why what a run measured may not be the candidate: modules from elsewhere, seeds that did not tell."""
     silent = [f"{run.name}: no process of seed {seed} told which modules it loaded" for seed in unrecorded(run)]
-    found = elsewhere(record_of(run), worktree, root, files_in_scope(worktree, contract, task))
-    return (*silent, *(f"{run.name}: {says}" for says in found))
+    record = record_of(run)
+    found = elsewhere(record, worktree, root, files_in_scope(worktree, contract, task))
+    return (*silent, *(f"{run.name}: {says}" for says in (*found, *edited(record, worktree))))
+
+
+def edited(record: Iterable[Module], worktree: Path) -> tuple[str, ...]:
+    """Name the modules of a worktree that were another file when they ran than the one that is there now."""
+    tree = worktree.resolve()
+    own = [module for module in record if module.file.resolve().is_relative_to(tree)]
+    return tuple(
+        f"{module.name} ran from another {module.file.resolve().relative_to(tree).as_posix()} than was checked"
+        for module in own
+        if module.sha256 != recorder.digest(str(module.file))
+    )
 
 
 def files_in_scope(worktree: Path, contract: Contract, task: Task) -> tuple[str, ...]:

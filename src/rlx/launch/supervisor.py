@@ -164,7 +164,7 @@ class Supervisor:
         root = self.governed.worktree if self.governed else project_of(self.run)
         environment = worker_environment(self.run.config, root=root, gpu=gpu)
         if self.governed:
-            environment = self.governed.environment(environment)
+            environment = self.governed.environment(environment, [seed.number for seed in seeds])
         place = workers.Place(environment, root, _log_of(self.run, seeds))
         argv = [str(self.run.path), *(str(seed.number) for seed in seeds)]
         process = workers.start(argv, place, is_forked=workers.can_fork(self.run.config))
@@ -181,7 +181,7 @@ class Supervisor:
                 if self.governed or self.run.is_opaque:
                     _reap(spare=[other.process.pid for other in self.workers])
                 if self.governed:
-                    self.governed.remove_traps(worker.seeds)
+                    self.governed.tidy(worker.seeds)
                     worker.is_too_large = self.governed.is_too_large(at_once=True)
                 for seed in worker.seeds:
                     self._settle(worker, Seed(seed.number, seed.folder))

@@ -22,7 +22,8 @@ from rlx.runs.status import RUNNING
 
 SCHEMA = 1
 REFLECTION = "reward_reflection.json"
-EVALUATIONS = "eval"
+EVALUATIONS, RANDOM = "eval", "random"
+"""The folder of a run's evaluations, and the name of the random policy's among them."""
 
 
 def create(root: Path, *, name: str, snapshot: str, metadata: dict[str, Any], seeds: Iterable[int]) -> Run:

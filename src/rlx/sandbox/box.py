@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlx.errors import Refused
-from rlx.sandbox import landlock, seccomp
+from rlx.sandbox import landlock, mounts, seccomp
 
 if TYPE_CHECKING:
     from rlx.sandbox.order import Order
 
 MECHANISM = "landlock"
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  a device, not a temporary folder
-"""To be listed under `writes` where a program starts others with `multiprocessing`, or shares tensors."""
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/etc", "/opt", "/nix/store", "/proc", "/sys")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "dri", "kfd", "nvidia*")
 OPEN_FILES = 4096
@@ -31,13 +29,19 @@ ABSENT_HINT = (
 class Box:
     """What a process may reach. Nothing else: `reads` usually begin with `system_reads()`.
 
-    Paths must exist. `writes` may be read too. `memory_bytes` and `file_bytes` hold for each process and file,
-    `cpu_seconds` for each process; `processes` are those it may have at once (root's are counted by nobody but whoever
-    watches it). Without `network` there are no sockets but socket pairs, and Unix sockets where `unix_sockets` says.
+    Paths must exist. `writes` may be read too, of `lists` only names are seen. `folders` are places, and what stands
+    there for this process alone, where the account may have that; they may be written to. `shared_memory` is for
+    programs that start others with `multiprocessing`, or share tensors. `memory_bytes` and `file_bytes` hold for each
+    process and file, `cpu_seconds` for each process; `processes` are those it may have at once (root's are counted by
+    nobody but whoever watches it). Without `network` there are no sockets but socket pairs, and Unix sockets where
+    `unix_sockets` says.
     """
 
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
+    lists: tuple[Path, ...] = ()
+    folders: tuple[tuple[Path, Path], ...] = ()
+    shared_memory: bool = False
     network: bool = False
     cpu_seconds: int | None = None
     memory_bytes: int | None = None
@@ -52,8 +56,11 @@ class Box:
 
     def order(self, *, is_enforced: bool) -> Order:
         """Return the box as plain data for the kernel."""
+        has_own = is_enforced and self.has_places and mounts.is_possible()
         return {
             "is_enforced": is_enforced,
+            "shared_memory": has_own and self.shared_memory,
+            "folders": {str(place): str(folder) for place, folder in self.folders if has_own},
             "rights": self._rights(),
             "network": self.network,
             "unix_sockets": self.unix_sockets,
@@ -61,9 +68,19 @@ class Box:
             "processes": self.processes,
         }
 
+    @property
+    def has_places(self) -> bool:
+        """Whether it wants places of its own."""
+        return self.shared_memory or bool(self.folders)
+
     def _rights(self) -> dict[str, int]:
         rights: dict[str, int] = {}
-        for paths, bits in ((self.reads, landlock.READ), (_devices(), landlock.DEVICE), (self.writes, landlock.WRITE)):
+        places = [place for place, _ in self.folders]
+        shared = [path for path in (Path(mounts.SHARED_MEMORY),) if self.shared_memory and path.is_dir()]
+        for paths, bits in (
+            (self.reads, landlock.READ), (self.lists, landlock.READ_DIR), (_devices(), landlock.DEVICE),
+            ((*self.writes, *places, *shared), landlock.WRITE),
+        ):  # fmt: skip
             for path in paths:
                 rights[str(path)] = rights.get(str(path), 0) | bits
         return rights
@@ -120,6 +137,8 @@ def _enforced(box: Box, version: int) -> tuple[str, ...]:
         "writes only what is listed",
         "no tracing of processes outside",
         "no new privileges",
+        *(("shared memory of its own",) if box.shared_memory and mounts.is_possible() else ()),
+        *(("folders of its own",) if box.folders and mounts.is_possible() else ()),
         *(("no signals to processes outside",) if version >= landlock.SIGNALS_ABI else ()),
         *(says for says, holds in network.items() if holds),
         *_limited(box),
@@ -142,7 +161,8 @@ def not_covered(box: Box, version: int) -> tuple[str, ...]:
         "existence and size of hidden files (stat)": True,
         "names and command lines of other processes (/proc)": True,
         "the space all files take together": bool(box.writes),
-        "shared memory (/dev/shm) of other boxes": any(path == SHARED_MEMORY for path in box.writes),
+        "shared memory (/dev/shm) of other boxes": box.shared_memory and not mounts.is_possible(),
+        "what others write in folders of the same run": bool(box.folders) and not mounts.is_possible(),
         "memory and CPU of all processes together": True,
         "the number of processes (root)": os.getuid() == 0 or box.processes is None,
         "the network": box.network,

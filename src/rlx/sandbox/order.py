@@ -6,16 +6,21 @@ import ctypes
 import os
 import resource
 
-from rlx.sandbox import landlock, seccomp
+from rlx.sandbox import landlock, mounts, seccomp
 
 TYPE_CHECKING = False  # as in the package: a keeper starts faster without `typing`
 if TYPE_CHECKING:
     from typing import TypedDict
 
     class Order(TypedDict):
-        """`rights` are paths with Landlock's bits, `limits` are names of rlimits (`FSIZE`) with their values."""
+        """`rights` are paths with Landlock's bits, `limits` are names of rlimits (`FSIZE`) with their values.
+
+        `folders` are places with the folder that stands there for this process alone.
+        """
 
         is_enforced: bool
+        shared_memory: bool
+        folders: dict[str, str]
         rights: dict[str, int]
         network: bool
         unix_sockets: bool
@@ -33,6 +38,8 @@ def give_up(order: Order) -> None:
     _limit(order)
     if not order["is_enforced"]:
         return
+    if order["shared_memory"] or order["folders"]:
+        mounts.own(order["folders"], shared_memory=order["shared_memory"])
     landlock.restrict(order["rights"], has_network=order["network"])
     if not order["network"] and seccomp.is_possible():
         seccomp.forbid_sockets(but_unix=order["unix_sockets"])
@@ -63,13 +70,16 @@ def _tasks_of(uid: int) -> int:
 
 
 def _drop_capabilities() -> None:
-    """Keep, as root, only the capabilities that concern files; no exec brings the others back (no_new_privs)."""
+    """Keep, as root, only the capabilities that concern files; no exec brings the others back (no_new_privs).
+
+    Others have some only in a user namespace of their own, and keep none.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
-    if os.geteuid() != 0 or not hasattr(libc, "capset"):
+    if not hasattr(libc, "capset"):
         return
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
     current = (ctypes.c_uint32 * 6)()
     libc.capget(header, current)
-    kept = current[1] & _KEPT_CAPABILITIES
+    kept = current[1] & _KEPT_CAPABILITIES if os.geteuid() == 0 else 0
     if libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)):
         raise OSError(ctypes.get_errno(), "capabilities cannot be given up")

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from rlx.sandbox import mounts
 from rlx.sandbox.box import Box, Enforced, in_force, system_reads
 from rlx.sandbox.program import kill, start
 
@@ -33,6 +34,7 @@ FORBIDDEN = {
     "abstract": "an abstract Unix socket",
     "signal": "a signal to its starter",
     "device": "making a device file",
+    "shared_memory": "shared memory that others see",
     "survive": "a process that outlives it",
 }
 """What the program attempts and must fail at."""
@@ -40,12 +42,14 @@ ALLOWED = {
     "own_file": "writing in its own folder",
     "program": "running a program",
     "own_child": "a signal to its child",
+    "own_memory": "shared memory",
 }
 """What a box must leave working, or nothing could be trained in it."""
 
 PROGRAM = r"""
 import json, os, signal, socket, stat, subprocess, sys, time
 own, hidden, port, path, name, starter = sys.argv[1:]
+memory = "/dev/shm/" + name
 def tried(action):
     try:
         action()
@@ -94,6 +98,7 @@ found = {
     "own_file": tried(lambda: writes(own + "/file")),
     "program": tried(lambda: subprocess.run(["/bin/sh", "-c", ":"], check=True)),
     "own_child": tried(has_child),
+    "own_memory": not os.path.isdir("/dev/shm") or tried(lambda: writes(memory)),
 }
 leaves_a_child()
 print(json.dumps(found))
@@ -113,7 +118,7 @@ def probe(*, may_go_unenforced: bool = False) -> Enforced:
         own.mkdir()
         hidden.mkdir()
         (hidden / "secret").write_text("secret")
-        box = Box(reads=system_reads(), writes=(own,))
+        box = Box(reads=system_reads(), writes=(own,), shared_memory=True)
         found = in_force(box, may_go_unenforced=may_go_unenforced)
         if not found.is_enforced:
             return found
@@ -149,6 +154,7 @@ def _is_promised(key: str, found: Enforced) -> bool:
         "unix": "no sockets" in found.enforced,
         "abstract": "no sockets" in found.enforced or "no signals to processes outside" in found.enforced,
         "signal": "no signals to processes outside" in found.enforced,
+        "shared_memory": "shared memory of its own" in found.enforced,
     }
     return promised.get(key, True)
 
@@ -184,7 +190,15 @@ def _tried(box: Box, own: Path, hidden: Path) -> Mapping[str, Any]:
             f"nothing runs in the sandbox: {last[0]}", hint="is the interpreter installed in an unusual place?"
         )
     left = int((own / "left").read_text())
-    return {**seen, "survive": _lives(left)}
+    return {**seen, "survive": _lives(left), "shared_memory": _is_taken(Path(mounts.SHARED_MEMORY, name))}
+
+
+def _is_taken(path: Path) -> bool:
+    """Say whether a file is there, and take it away."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+        return True
+    return False
 
 
 def _lives(pid: int) -> bool:

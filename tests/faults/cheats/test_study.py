@@ -119,7 +119,7 @@ def test_a_worker_that_is_started_by_hand_refuses_to_train(agent: Walker) -> Non
 def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agent: Walker) -> None:
     identity = agent.pays("what lies about", f"""{LATER}\
         import json, os, pathlib
-        run = pathlib.Path(os.environ["HOME"]).parents[1]
+        run = pathlib.Path(os.environ["HOME"]).parents[2]
         root = pathlib.Path({str(agent.root)!r})
         study = root / ".rlx/tasks/line/studies/cheats"
         told = {{}}
@@ -166,7 +166,7 @@ def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agen
             "says it is done",
             """\
         import json, os, pathlib, time
-        seed = next(pathlib.Path(os.environ["HOME"]).parents[1].glob("seed_*"))
+        seed = next(pathlib.Path(os.environ["HOME"]).parents[2].glob("seed_*"))
         with (seed / "events.jsonl").open("a") as stream:
             stream.write(json.dumps({"event": "completed", "time": time.time(), "step": 256}) + "\\n")
         os._exit(0)
@@ -190,7 +190,7 @@ def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agen
             "fills the disk and is gone",
             """\
         import os, pathlib
-        seed = next(pathlib.Path(os.environ["HOME"]).parents[1].glob("seed_*"))
+        seed = next(pathlib.Path(os.environ["HOME"]).parents[2].glob("seed_*"))
         for number in range(8):
             (seed / str(number)).write_bytes(os.urandom(8_000_000))
 """,
@@ -224,7 +224,7 @@ def test_rewards_that_are_no_numbers_end_in_no_score_or_in_an_honest_one(agent: 
 def test_one_that_sleeps_for_ever_and_leaves_a_child_is_killed_with_it(agent: Walker) -> None:
     identity = agent.pays("patience", f"""{LATER}\
         import os, pathlib, time
-        note = next(pathlib.Path(os.environ["HOME"]).parents[1].glob("seed_*")) / "child"
+        note = next(pathlib.Path(os.environ["HOME"]).parents[2].glob("seed_*")) / "child"
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
@@ -290,6 +290,20 @@ def test_a_worktree_that_is_edited_after_its_check_is_another_plan(agent: Walker
     told = agent.types("launch", identity, "--plan", plan, code=4)
     assert {"PLAN", "SCOPE"} <= {one["code"] for one in told["reasons"]}
     assert len(agent.rows("refused", action="launch", candidate=identity)) == 1
+
+
+def test_a_worktree_that_is_other_while_it_trains_makes_evidence_invalid(agent: Walker) -> None:
+    identity = agent.pays("slowly", "    import time\n    time.sleep(0.005)\n")
+    path = agent.folder / "worktrees" / identity / "envs" / "pay.py"
+    run, checked = agent.launches(identity), path.read_text()
+    path.write_text(checked.replace("0.005", "0.006"))
+    agent.ends(run)
+    path.write_text(checked)
+    told = agent.types("decide", identity)
+    assert told["verdict"] == "invalid"
+    assert told["objections"] == [f"{run}: envs.pay ran from another envs/pay.py than was checked"]
+    (row,) = agent.rows("refused", action="decide", candidate=identity)
+    assert row["reasons"][0]["code"] == "EVIDENCE"
 
 
 def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent: Walker) -> None:
