@@ -92,3 +92,33 @@ def test_seeds_of_the_baseline_that_cannot_be_measured_are_replaced(tmp_path: Pa
     assert list(filled["seeds"]) == ["1", "2", "3", "4", "5", "6"]
     assert mill.study.state().spent.seeds == 7
     assert mill.types("next")["action"] == "propose"
+
+
+def test_a_run_of_which_one_seed_failed_is_not_called_completed(mill: Mill) -> None:
+    identity = mill.proposes(how="some")
+    run = mill.trains(identity, code=5)
+    told = mill.types("wait", run, code=5)
+    assert told["state"] == "failed"
+    assert [one["state"] for one in told["seeds"]] == ["failed", "completed", "completed"]
+    printed = mill.prints("wait", run, code=5)
+    assert "KeyError: 'nothing works'" in printed
+    assert printed.endswith("next: rlx next\n")
+    assert mill.types("next")["command"] == f"rlx decide {identity}"
+
+
+def test_what_the_queue_did_says_why_it_was_refused_or_failed(mill: Mill) -> None:
+    mill.proposes(how="crash")
+    mill.proposes(how="mute")
+    mill.types("propose", "--kind", "hyperparameter", "--hypothesis", "not checked", "-s", "gain=2")
+    mill.types("study", "queue", *(word for one in ("c001", "c002", "c003") for word in ("--add", one)))
+    did = mill.types("study", "queue", "--work")["did"]
+    assert [(one["candidate"], one["phase"], one["outcome"]) for one in did] == [
+        ("c001", "trial", "failed"), ("c002", "trial", "debug"), ("c003", "trial", "refused"),
+    ]  # fmt: skip
+    crashed, mute, refused = (one["why"] for one in did)
+    assert any("KeyError: 'nothing works'" in one for one in crashed)
+    assert any("there is nothing to measure" in one for one in mute)
+    assert [one.partition(":")[0] for one in refused] == ["PLAN", "STATE"]
+    mill.types("study", "queue", "--add", "c003")
+    printed = mill.prints("study", "queue", "--work")
+    assert "done: c003 (trial): refused\n  PLAN: the launch names no plan\n  STATE: c003 is draft" in printed

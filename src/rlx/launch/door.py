@@ -24,6 +24,7 @@ from rlx.launch.resources import available_cores, visible_gpus
 from rlx.launch.supervisor import project_of
 from rlx.runs import process
 from rlx.runs.run import Run
+from rlx.runs.status import COMPLETED, run_status
 from rlx.study import approval, derive, gates, recipe, scope
 from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
@@ -497,14 +498,20 @@ def _sandbox_problems(contract: Contract) -> tuple[str, ...]:
 
 
 def state_of(run: Run) -> str:
-    """Return the state of a run: where a study launched it and it is over, what the ledger says, and not the run."""
+    """Return the state of a run: where a study launched it and it is over, what the ledger says, and not the run.
+
+    A job of which some seeds completed is evidence; its run is what became of the others.
+    """
     lineage = run.metadata.get("lineage") or {}
     if "job" not in lineage or plain.goes_on(run):
         return run.status
     study = Study(project_of(run), str(lineage["task"]), str(lineage["study"]))
     reconcile(study)
     job = study.state().jobs.get(str(lineage["job"]))
-    return job.outcome or run.status if job is not None else run.status
+    if job is None or job.outcome is None:
+        return run.status
+    seeds = list(job.seed_states.values())
+    return run_status(seeds, is_supervised=False) if job.outcome == COMPLETED else job.outcome
 
 
 def reconcile(study: Study) -> list[str]:
