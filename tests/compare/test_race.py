@@ -74,8 +74,10 @@ def test_a_crashed_candidate_seed_scores_the_worst_seen_and_never_drops_out() ->
     assert race(HEAD, [None, *ahead[1:]], floor=-1e6).effect < race(HEAD, [None, *ahead[1:]]).effect
 
 
-def test_a_candidate_that_only_crashes_is_dropped() -> None:
-    assert race(HEAD, [None, None, None]).step == "drop"
+def test_a_candidate_that_only_crashes_was_not_tried() -> None:
+    found = race(HEAD, [None, None, None])
+    assert (found.step, found.reason) == ("invalid", "none of the candidate's 3 seeds has a score")
+    assert race(HEAD, [None, None, 1.0]).step == "drop"
 
 
 def test_a_crashed_seed_of_the_head_must_be_replaced() -> None:

@@ -68,13 +68,32 @@ def test_a_trial_that_was_lost_is_taken_up_again_and_one_that_was_stopped_when_s
     assert ("the same seeds are trained again" in step.why) == bool(how)
 
 
+def test_a_candidate_that_is_as_it_failed_is_looked_at_and_one_that_cannot_be_mended_is_left() -> None:
+    failed = Standing("c001", "debug", ended="trot_c001_001: failed: KeyError", look="rlx logs trot_c001_001")
+    plan = agenda(replace(APPROVED, option=" --study trot", standings=(failed,)))
+    assert (plan.next.action, plan.next.command) == ("mend", "rlx logs trot_c001_001")
+    assert "KeyError" in plan.next.why
+    later = agenda(replace(APPROVED, standings=(failed, Standing("c002", "rejected"))))
+    assert [step.action for step in (later.next, *later.also)] == ["propose", "mend", "report"]
+    keys = replace(failed, is_mendable=False)
+    plan = agenda(replace(APPROVED, standings=(keys,)))
+    assert [step.action for step in (plan.next, *plan.also)] == ["propose", "report"]
+
+
+def test_a_trial_of_which_seeds_were_lost_is_completed_and_leans_nowhere() -> None:
+    short = Standing("c001", "inconclusive", "9f2c", trained=2, wants=1)
+    assert agenda(replace(APPROVED, standings=(short,))).next.why == "c001 has 2 of 3 seeds: 1 further seed"
+    leaning = replace(short, trained=3, wants=3)
+    assert agenda(replace(APPROVED, standings=(leaning,))).next.why == "c001 leans the right way: 3 further seeds"
+
+
 def test_a_draft_that_was_refused_is_somebodys_to_mend_after_all_that_goes_on_by_itself() -> None:
     refused = Standing("c002", "draft", refused="kind hyperparameter changes no code")
     step = agenda(replace(APPROVED, standings=(refused,))).next
     assert (step.action, step.command) == ("mend", "rlx check candidate c002")
     assert "changes no code" in step.why
     at = replace(APPROVED, standings=(refused, Standing("c003", "completed")))
-    assert [step.action for step in (agenda(at).next, *agenda(at).also)] == ["decide", "mend", "propose", "report"]
+    assert [step.action for step in (agenda(at).next, *agenda(at).also)] == ["decide", "propose", "mend", "report"]
 
 
 def test_after_the_deadline_what_is_trained_is_decided_and_nothing_starts() -> None:

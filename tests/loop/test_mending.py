@@ -91,7 +91,15 @@ def test_a_lost_or_stopped_trial_is_taken_up_with_the_same_seeds_and_a_mended_on
     lab.next("mend")
     failed = lab.next("launch")
     lab.rlx("wait", failed["run"], "--timeout", "60", code=5)
-    assert "c001 failed" in lab.rlx("next")["why"]
+    assert "KeyError" in lab.rlx("next")["why"]
+    for _ in range(2):
+        read = lab.next("mend")
+        assert any("KeyError: 'nothing'" in log for log in read["logs"].values())
+    refused = lab.rlx("check", "candidate", "c001", code=4)
+    assert [one["code"] for one in refused["reasons"]] == ["UNCHANGED"]
+    assert lab.rlx("check", "candidate", "c001", "--dry-run", code=4)["reasons"] == refused["reasons"]
+    assert lab.rlx("study", "loop")["ended"].startswith("somebody must mend")
+    assert len(lab.rlx("status")["candidates"]) == 1
 
     lab.writes(PAY.replace("0.0", "-0.1"))
     lab.next("mend")

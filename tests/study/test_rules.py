@@ -125,6 +125,42 @@ def test_a_stopped_study_launches_nothing_until_somebody_says_that_it_goes_on() 
     assert (story.state.stop, story.state.escalation) == (None, None)
 
 
+@pytest.mark.parametrize(("phase", "seeds"), [("baseline", (0, 1)), ("confirmation", (1000, 1001))])
+def test_a_round_of_the_baseline_in_which_every_seed_failed_calls_for_a_person(
+    phase: str, seeds: tuple[int, ...]
+) -> None:
+    story = Story(pool=False)
+    story.job("j", "baseline", phase, seeds, outcome="failed", says="seeds 0, 1 failed: KeyError")
+    why = "seeds 0, 1 failed: KeyError; see rlx logs run_j"
+    assert story.state.escalation == f"no seed of run_j (baseline, {phase}) has a score: {why}"
+    story.approve(goes_on=True)
+    assert story.state.escalation is None
+
+
+def test_a_round_of_the_baseline_of_which_nothing_can_be_measured_calls_for_a_person() -> None:
+    story = Story(pool=False)
+    story.job("j", "baseline", "baseline", (0, 1), scores=(math.nan,))
+    assert story.state.escalation is None
+    story.evaluate("baseline", "baseline", 1, math.nan, failure="the eval command ended with exit code 1")
+    told = "no seed of run_j (baseline, baseline) has a score: the eval command ended with exit code 1"
+    assert story.state.escalation == told
+
+
+@pytest.mark.parametrize(
+    ("states", "calls"),
+    [
+        ({"0": "failed", "1": "completed"}, False),
+        ({"0": "failed", "1": "lost"}, False),
+        ({"0": "lost", "1": "interrupted"}, False),
+        ({"0": "failed", "1": "failed"}, True),
+    ],
+)
+def test_a_round_that_left_something_or_was_cut_off_calls_for_nobody(states: dict[str, str], calls: bool) -> None:
+    story = Story(pool=False)
+    story.job("j", "baseline", "baseline", (0, 1), outcome="failed", states=states)
+    assert (story.state.escalation is not None) == calls
+
+
 def test_what_was_counted_in_a_row_begins_anew_where_a_person_lets_a_study_go_on() -> None:
     story = Story()
     story.bring("c001", "rejected")

@@ -117,6 +117,10 @@ def test_rows_in_a_row_are_counted() -> None:
     story.bring("c008", "advanced")
 
     assert (story.state.rejected_in_a_row, story.state.debug_in_a_row) == (0, 0)
+    for number in (9, 10, 11):
+        story.bring(f"c0{number:02d}", "completed")
+        story.decide(f"c0{number:02d}", "debug")
+    assert story.state.debug_in_a_row == 3
 
 
 def test_refusals_are_counted_and_the_last_one_kept() -> None:

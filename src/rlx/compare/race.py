@@ -18,8 +18,9 @@ With .15 in the place of .17 they end 2.5 sd higher for 161; with .20, 2.7 sd fo
 Ties go to the simpler: a gain below the smallest that counts does not move the head to something more complex. A
 candidate that is simpler and not shown better is only named: nothing that may be worse moves the head.
 
-A score of None is a crashed seed. A candidate's scores the worst seen (`looks.with_failures`); a head's or a baseline's
-is left out and must be replaced, which flatters that side. NaN and infinity are no scores: they make it invalid.
+A score of None is a crashed seed. A candidate's scores the worst seen (`looks.with_failures`), unless all of them did:
+that is invalid, for it was not tried. A head's or a baseline's is left out and must be replaced, which flatters that
+side. NaN and infinity are no scores: they make it invalid.
 
 What is not covered: scores whose spread differs much between the sides (a permutation test of means is then only
 approximate), and a candidate that fails on few seeds (one that fails on a quarter passes 10 times in 100 at ten).
@@ -142,7 +143,7 @@ def race(
     `floor` is the random policy's score where it is known: a crashed seed scores no better than it. `complexity` is the
     head's and the candidate's, for ties; a gain below `min_effect` is one.
     """
-    problem = _unusable({"head": head, "candidate": candidate})
+    problem = _unusable({"head": head, "candidate": candidate}) or _scoreless(candidate)
     if problem:
         return Race("invalid", problem)
     sign = 1.0 if better == "higher" else -1.0
@@ -322,6 +323,12 @@ def _unusable(sides: Mapping[str, Scores]) -> str:
         if bad:
             return f"{bad} of the {side}'s {len(scores)} scores are NaN or infinite"
     return ""
+
+
+def _scoreless(candidate: Scores) -> str:
+    """Say that nothing of a candidate could be measured: then it was not tried, rather than found worse."""
+    is_so = bool(candidate) and all(score is None for score in candidate)
+    return f"none of the candidate's {len(candidate)} seeds has a score" if is_so else ""
 
 
 def _absent(baseline: Scores, head: Scores) -> str:

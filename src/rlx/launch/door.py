@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from rlx.launch.resources import available_cores, visible_gpus
 from rlx.launch.supervisor import project_of
 from rlx.runs import process
 from rlx.runs.run import Run
+from rlx.runs.status import COMPLETED, run_status
 from rlx.study import approval, derive, gates, recipe, scope
 from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
@@ -136,13 +137,25 @@ def examine(study: Study, identity: str) -> Examined:
     problems += [unreadable] if unreadable else []
     if identity not in NULL and not keys and not changes:
         problems.append(f"{identity} changes nothing: no config key, and no file of its worktree")
-    content = _hash({
-        "chain": [one.model_dump(mode="json", by_alias=True) for one in chain],
-        "diff": worktree.diff_sha256(changes),
-    })  # fmt: skip
+    content = _content(chain, changes)
     breaches = scope.breaches(changes, keys, contract, task)
     plan = plan_of(study, content)
     return Examined(chain[-1], plan, content, changes, keys, experiment, tuple(problems), tuple(breaches))
+
+
+def _content(chain: Sequence[Candidate], changes: Sequence[Change]) -> str:
+    """Return the hash of all that a candidate changes."""
+    documents = [one.model_dump(mode="json", by_alias=True) for one in chain]
+    return _hash({"chain": documents, "diff": worktree.diff_sha256(changes)})
+
+
+def failed_as_it_is(study: Study, state: State, identity: str) -> Job | None:
+    """Return the trial in which a candidate failed, where nothing of it was changed since."""
+    baseline, tree = study.contract().baseline, study.worktree(identity)
+    if state.candidates[identity].state != "debug" or baseline is None or not tree.is_dir():
+        return None
+    changes = worktree.diff(tree, baseline.commit, root=study.root)
+    return state.failed_trial(identity, plan_of(study, _content(study.chain(identity), changes)))
 
 
 def plan_of(study: Study, content: str) -> str:
@@ -229,15 +242,19 @@ def ensure_worktree(study: Study, contract: Contract, identity: str) -> Path:
     return folder
 
 
-def check(study: Study, identity: str) -> Examined:
+def check(study: Study, identity: str, *, is_dry: bool = False) -> Examined:
     """Examine a candidate and write what came of it: validated with its plan, or one refusal with every reason."""
     examined = examine(study, identity)
-    reasons = examined.reasons()
     with study.ledger.held() as held:
         state = replay(held.events)
         standing = state.candidates.get(identity)
+        reasons = (*examined.reasons(), *_unchanged(state, examined))
+        if reasons and is_dry:
+            raise refusal(f"{identity} would be refused", reasons)
         if reasons:
             refuse(held, "check", identity, reasons)
+        if is_dry:
+            return examined
         if standing is not None and standing.state == "debug":
             _move(held, identity, "debug", "draft", "mended")
             state = replay(held.events)
@@ -246,6 +263,21 @@ def check(study: Study, identity: str) -> Examined:
             files.write_atomic(study.patch_path(identity), worktree.patch_text(examined.changes))  # before its row
             _validate(held, examined, standing.state, standing.plan)
     return examined
+
+
+def _unchanged(state: State, examined: Examined) -> Iterator[Reason]:
+    """Refuse what would only fail again: the same plan, after a trial that failed by its own fault."""
+    identity = examined.candidate.id
+    failed = state.failed_trial(identity, examined.plan)
+    if failed is not None:
+        says = f"nothing changed since {identity} failed ({failed.told})"
+        hint = f"see why: {look_at(failed)}; then mend its worktree, or propose another: rlx next"
+        yield Reason("UNCHANGED", says, hint)
+
+
+def look_at(failed: Job) -> str:
+    """Return the command that shows why a trial came to nothing: what it printed, or what was said of its policies."""
+    return f"rlx verdict {failed.candidate}" if failed.outcome == "completed" else f"rlx logs {failed.run}"
 
 
 def _validate(held: Held, examined: Examined, state: str, plan: str | None) -> None:
@@ -398,20 +430,15 @@ def usual_count(state: State, contract: Contract, order: Order) -> int:
         trained = sum(len(job.counted_seeds) for job in state.jobs_of(order.candidate, "trial"))
         return max(1, (RACE_SEEDS if trained < RACE_SEEDS else LAST_SEEDS) - trained)
     if order.phase == "promotion":
-        return max(1, HEAD_SEEDS - _completed(state, order))
+        return max(1, HEAD_SEEDS - state.promising(order.candidate, order.phase))
     if order.phase == "baseline":
-        return max(1, pool_seeds(contract) - _completed(state, order))
+        return max(1, pool_seeds(contract) - state.promising(order.candidate, order.phase))
     return max(1, wanted - state.claim_size(order.candidate, state.head))
 
 
 def pool_seeds(contract: Contract) -> int:
     """Return how many seeds the baseline's pool has: as many as a claim's side, and what the race takes at least."""
     return max(contract.metric.seeds if contract.metric else 0, HEAD_SEEDS)
-
-
-def _completed(state: State, order: Order) -> int:
-    jobs = state.jobs_of(order.candidate, order.phase)
-    return sum(how == "completed" for job in jobs for how in job.seed_states.values())
 
 
 def reserve_of(contract: Contract, phase: Phase, seeds: int) -> Amount:
@@ -471,14 +498,20 @@ def _sandbox_problems(contract: Contract) -> tuple[str, ...]:
 
 
 def state_of(run: Run) -> str:
-    """Return the state of a run: where a study launched it and it is over, what the ledger says, and not the run."""
+    """Return the state of a run: where a study launched it and it is over, what the ledger says, and not the run.
+
+    A job of which some seeds completed is evidence; its run is what became of the others.
+    """
     lineage = run.metadata.get("lineage") or {}
     if "job" not in lineage or plain.goes_on(run):
         return run.status
     study = Study(project_of(run), str(lineage["task"]), str(lineage["study"]))
     reconcile(study)
     job = study.state().jobs.get(str(lineage["job"]))
-    return job.outcome or run.status if job is not None else run.status
+    if job is None or job.outcome is None:
+        return run.status
+    seeds = list(job.seed_states.values())
+    return run_status(seeds, is_supervised=False) if job.outcome == COMPLETED else job.outcome
 
 
 def reconcile(study: Study) -> list[str]:

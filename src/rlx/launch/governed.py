@@ -220,8 +220,10 @@ def outcome_of(seeds: Sequence[Seed], ending: Ending) -> tuple[Outcome, str]:
     states = [_state(seed) for seed in seeds]
     reasons = [WEIGHTLESS if state != seed.status.state else seed.status.reason
                for seed, state in zip(seeds, states, strict=True)]  # fmt: skip
-    says = "; ".join(f"seed {seed.number} {state}: {reason}"
-                     for seed, state, reason in zip(seeds, states, reasons, strict=True) if reason)  # fmt: skip
+    alike: dict[str, list[str]] = {}
+    for seed, state, reason in zip(seeds, states, reasons, strict=True):
+        alike.setdefault(f"{state}: {reason}" if reason else "", []).append(str(seed.number))
+    says = "; ".join(f"seed{'s'[: len(which) > 1]} {', '.join(which)} {how}" for how, which in alike.items() if how)
     found: dict[Outcome, bool] = {
         "cancelled": ending.was_stopped,
         "completed": COMPLETED in states,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -158,13 +160,24 @@ def _attempt(run: Run, seeds: Sequence[tuple[LiveSeed, Checkpoint | None]]) -> i
 
 def _conclude(live: LiveSeed, session: Session | None, error: Exception | None) -> int:
     if error is not None or session is None:
-        live.failed(error or RuntimeError("the seed was never begun"), step=session.step if session else None)
+        found = error or RuntimeError("the seed was never begun")
+        live.failed(found, step=session.step if session else None)
+        _tell(found)
         return RlxError.exit_code
     if session.is_complete:
         live.completed(session.step)
     else:
         live.interrupted(session.step)
     return 0
+
+
+def _tell(error: Exception) -> None:
+    """Write why a seed failed into its log, below what it printed itself; a log that is full stays as it is."""
+    with contextlib.suppress(OSError):
+        if isinstance(error, RlxError):
+            print(f"error: {error.message}", file=sys.stderr)
+        else:
+            traceback.print_exception(error)
 
 
 if __name__ == "__main__":

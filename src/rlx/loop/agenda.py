@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from rlx.figures import counted
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import POINTS
 from rlx.study.lifecycle import CandidateState, Phase
@@ -29,12 +30,13 @@ class Waiting:
 class Standing:
     """A candidate so far; `plan` is what a launch names, empty where it is to be checked (again).
 
-    `wants` is how many further seeds its race asks for.
+    `trained` are the seeds that count in its race, `wants` is how many further ones its next look asks for.
     """
 
     id: str
     state: CandidateState
     plan: str = ""
+    trained: int = 0
     wants: int = 0
     ended: str = ""
     """Why a candidate that is to be mended has nothing to show."""
@@ -42,6 +44,10 @@ class Standing:
     """Why its last check was refused: the same check again is no way on."""
     cut_off: Literal["", "lost", "stopped"] = ""
     """How its trial ended without its fault: there is nothing to mend, and the same seeds are trained again."""
+    look: str = ""
+    """The command that shows why it failed, where nothing of it was changed since: as it is it would fail again."""
+    is_mendable: bool = True
+    """Whether there is something to change about it: a candidate of config keys alone is given up for another."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ class Position:
     """Why nothing may be launched; empty where it is approved."""
     waiting: tuple[Waiting, ...] = ()
     pool: int = 0
+    pool_trained: int = 0
+    """The seeds of the baseline that have a score, and those that have one or may yet get one."""
     pool_wanted: int = 10
     standings: tuple[Standing, ...] = ()
     head: str = BASELINE
@@ -132,7 +140,7 @@ def agenda(at: Position) -> Agenda:
 
 def _addressed(step: Step, option: str) -> Step:
     """Name the study in commands that otherwise mean the one in use."""
-    is_general = step.action in ("check", "decide", "launch", "mend", "propose", "verdict")
+    is_general = step.command.split()[1] in ("check", "decide", "launch", "propose", "verdict")
     return replace(step, command=step.command + option) if is_general else step
 
 
@@ -187,7 +195,8 @@ def _wait(one: Waiting) -> Step:
 
 def _work(at: Position) -> Iterator[Step]:
     if at.pool < at.pool_wanted:
-        why = f"{at.pool} of the {at.pool_wanted} seeds that candidates are measured against are there"
+        told = f", {at.pool_trained} are trained" if at.pool_trained > at.pool else ""
+        why = f"{at.pool} of the {at.pool_wanted} seeds that candidates are measured against have a score{told}"
         yield Step("baseline", f"rlx study baseline {at.study}", why)
         return
     yield from (step for step in _unfinished(at) if step.action != "mend")
@@ -200,12 +209,14 @@ def _work(at: Position) -> Iterator[Step]:
         why = "the head's fresh seeds are trained and not measured"
         yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
         return
-    yield from (step for step in _unfinished(at) if step.action == "mend")
+    mends = [step for step in _unfinished(at) if step.action == "mend"]
+    yield from (step for step in mends if step.candidate == at.standings[-1].id)
     if at.affords_trial and at.searches:
         kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
         how = "write candidate.json first (rlx schema candidate), or name the change by options"
         yield Step("propose", "rlx propose --file candidate.json", f"head {at.head}; {kept}; {how}")
     yield from _claim(at)
+    yield from (step for step in mends if step.candidate != at.standings[-1].id)
 
 
 def _unfinished(at: Position) -> Iterator[Step]:
@@ -215,7 +226,8 @@ def _unfinished(at: Position) -> Iterator[Step]:
         if one.state == "completed":
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
         elif one.state == "inconclusive" and 0 < one.wants <= at.seeds_left:
-            yield _trial(one, f"{one.id} leans the right way: {one.wants} further seeds")
+            told = "leans the right way" if one.trained >= FIRST_SEEDS else f"has {one.trained} of {FIRST_SEEDS} seeds"
+            yield _trial(one, f"{one.id} {told}: {counted(one.wants, 'further seed')}")
         elif one.state == "validated" and one.plan and at.seeds_left < FIRST_SEEDS:
             continue
         elif one.state == "validated" and one.plan:
@@ -229,16 +241,20 @@ def _unfinished(at: Position) -> Iterator[Step]:
         elif one.state == "draft":
             yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited", one.id)
         elif one.state == "debug":
-            yield _mend(one)
+            yield from _mend(one)
 
 
-def _mend(one: Standing) -> Step:
-    """Return what follows a trial that nothing came of: a look at it, or no more than another try."""
+def _mend(one: Standing) -> Iterator[Step]:
+    """Yield what follows a trial that nothing came of: no more than another try, a look at it, a check when mended."""
     command, told = f"rlx check candidate {one.id}", f" ({one.ended})" if one.ended else ""
     if one.cut_off:
         why = f"{one.id} was {one.cut_off}{told}: check it, and the same seeds are trained again"
-        return Step("check" if one.cut_off == "lost" else "mend", command, why, one.id)
-    return Step("mend", command, f"{one.id} failed{told}: mend it, then check it", one.id)
+        yield Step("check" if one.cut_off == "lost" else "mend", command, why, one.id)
+    elif not one.look:
+        yield Step("mend", command, f"{one.id} failed{told} and was changed since: when it is mended, check it", one.id)
+    elif one.is_mendable:
+        why = f"{one.id} failed{told}: see why, mend its worktree, then {command}; or propose another"
+        yield Step("mend", one.look, why, one.id)
 
 
 def _is_busy(at: Position, candidate: str) -> bool:

@@ -75,6 +75,8 @@ def verdict(study: Study, identity: str, *, say: Say) -> dict[str, Any]:
 def decide(study: Study, identity: str, *, say: Say) -> dict[str, Any]:
     """Let the rule decide about a candidate, and write it into the ledger; asking again changes nothing."""
     judged = _judged(study, identity, say=say)
+    if isinstance(judged.result, Race) and judged.result.need_head:
+        raise Refused(judged.result.reason, hint="rlx next")
     recorded, decision, about_study = _record(study, judged)
     return {
         **_document(study, judged),
@@ -121,8 +123,10 @@ def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     sides = scores.measured(state, head, phase), scores.measured(state, identity, "trial")
     complexity = _complexity(study, state, head), _complexity(study, state, identity)
     result = _race(study.contract(), sides, complexity)
+    is_scoreless = all(one.score is None for one in sides[1])
     found = objections(study, {head: phase, identity: "trial"})
-    return Judged(identity, head, result, sides, complexity[1], tuple(found))
+    told = scores.failures(state, identity, "trial") if is_scoreless else []
+    return Judged(identity, head, result, sides, complexity[1], (*found, *told))
 
 
 def _head_phase(head: str) -> Phase:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlx.compare.noise import noise
-from rlx.errors import EvidenceInvalid
+from rlx.errors import EvidenceInvalid, JobFailed
 from rlx.figures import counted
 from rlx.launch import door
 from rlx.launch import launch as plain
@@ -14,6 +14,7 @@ from rlx.loop import proceed, scores
 from rlx.loop.scores import Say
 from rlx.runs.run import Run
 from rlx.study.candidate import BASELINE
+from rlx.study.state import State
 from rlx.study.study import Study
 
 ROUNDS = 3
@@ -29,19 +30,16 @@ def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
     """Train what the pool lacks, measure it, and return how noisy the baseline is."""
     contract = study.contract()
     wanted = door.pool_seeds(contract)
-    for _ in range(ROUNDS):
-        if len(known(study)) >= wanted:
-            break
-        launched = door.launch(study, Order(BASELINE, "baseline"))
-        say(f"{launched.run}: {counted(len(launched.seeds), 'seed')} of the baseline")
-        follow(Run(study.root / "runs" / str(launched.run)))
-        door.reconcile(study)
     state = scores.measure(study, [BASELINE], "baseline", say=say)
+    for _ in range(ROUNDS):
+        if len(state.usable(BASELINE, "baseline")) >= wanted:
+            break
+        state = _round(study, say=say, follow=follow)
     found = [one for one in scores.measured(state, BASELINE, "baseline") if one.score is not None]
     if len(found) < wanted:
         raise EvidenceInvalid(
-            f"{len(found)} of {wanted} seeds of the baseline could be trained and measured",
-            hint="rlx status names its runs; rlx info RUN --traceback says why",
+            f"{len(found)} of {wanted} seeds of the baseline could be trained and measured in {ROUNDS} rounds",
+            hint=f"rlx logs {state.jobs_of(BASELINE, 'baseline')[-1].run}",
         )
     described = noise([one.score for one in found if one.score is not None])
     return {
@@ -55,8 +53,15 @@ def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
     }
 
 
-def known(study: Study) -> list[int]:
-    """Return the seeds of the pool that are trained."""
-    state = study.state()
-    return [seed for job in scores.ended(state, BASELINE, "baseline") for seed, how in job.seed_states.items()
-            if how == "completed"]  # fmt: skip
+def _round(study: Study, *, say: Say, follow: Any) -> State:
+    """Train and measure what the pool lacks; where no seed of it has a score, that is all: a person must look."""
+    launched = door.launch(study, Order(BASELINE, "baseline"))
+    say(f"{launched.run}: {counted(len(launched.seeds), 'seed')} of the baseline")
+    follow(Run(study.root / "runs" / str(launched.run)))
+    door.reconcile(study)
+    state = scores.measure(study, [BASELINE], "baseline", say=say)
+    if state.escalation is None:
+        return state
+    if state.jobs[launched.job].outcome == "completed":
+        raise EvidenceInvalid(state.escalation, hint="rlx next")
+    raise JobFailed(state.escalation, hint=f"rlx logs {launched.run}")

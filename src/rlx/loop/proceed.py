@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from rlx import files
 from rlx.compare.race import RULE
+from rlx.compare.stats import plain
 from rlx.launch import door
 from rlx.loop import scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
@@ -17,7 +19,6 @@ from rlx.study import gates, stops
 from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
-from rlx.study.ledger import Event
 from rlx.study.standing import Standing as Checked
 from rlx.study.state import State
 from rlx.study.study import Study
@@ -58,12 +59,13 @@ def position(study: Study) -> Position:
         is_rehearsed=is_rehearsed(study, state),
         approval=_approval_missing(study, state, contract),
         waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),
-        pool=_completed(state, BASELINE, "baseline"),
+        pool=len(state.usable(BASELINE, "baseline")),
+        pool_trained=state.promising(BASELINE, "baseline"),
         pool_wanted=door.pool_seeds(contract),
         standings=tuple(_standings(study, state)),
         head=state.head,
-        head_fresh=_completed(state, state.head, "promotion"),
-        head_measured=len(state.scores(state.head, "promotion")),
+        head_fresh=state.promising(state.head, "promotion"),
+        head_measured=len(state.usable(state.head, "promotion")),
         plans=_plans(study, state),
         confirmed=frozenset(side for side in (BASELINE, state.head) if state.claim_size(side, state.head) >= wanted),
         claims_left=_claims_left(state, contract),
@@ -122,29 +124,37 @@ def approval_words(state: State) -> str:
     return f"{one.level} by {one.by}" + (" (human)" if one.is_human else " (not shown to be a human)")
 
 
-def _completed(state: State, candidate: str, phase: Any) -> int:
-    return sum(how == "completed" for job in state.jobs_of(candidate, phase) for how in job.seed_states.values())
-
-
 def _standings(study: Study, state: State) -> list[Standing]:
     found = []
     for one in state.candidates.values():
         trained = sum(len(job.counted_seeds) for job in scores.ended(state, one.id, "trial"))
-        wants = max(0, RULE.last - trained) if one.state == "inconclusive" and trained else 0
+        look = RULE.first if trained < RULE.first else RULE.last
+        wants = max(0, look - trained) if one.state == "inconclusive" and trained else 0
         refused = "; ".join(str(reason.get("says")) for reason in one.refusal["reasons"]) if one.refusal else ""
-        standing = Standing(one.id, one.state, plan_now(study, one), wants, refused=refused)
-        found.append(_failed(standing, state, one.decisions) if one.state == "debug" else standing)
+        standing = Standing(one.id, one.state, plan_now(study, one), trained, wants, refused=refused)
+        found.append(_failed(study, standing, state) if one.state == "debug" else standing)
     return found
 
 
-def _failed(standing: Standing, state: State, decisions: Sequence[Event]) -> Standing:
-    """Say why a candidate is to be mended, and whether its last trial was only cut off."""
+def _failed(study: Study, standing: Standing, state: State) -> Standing:
+    """Say why a candidate is to be mended, whether its last trial was only cut off, and whether it is as it failed."""
     last = state.jobs_of(standing.id, "trial")[-1]
-    if last.outcome == "completed":
-        return replace(standing, ended=str(decisions[-1].get("says", "")) if decisions else "")
     is_cut_off = len(last.again) == len(last.seeds)
     how: Literal["lost", "stopped"] = "stopped" if last.outcome == "cancelled" else "lost"
-    return replace(standing, ended=f"{last.run}: {last.outcome}", cut_off=how if is_cut_off else "")
+    is_same = door.failed_as_it_is(study, state, standing.id) is not None
+    return replace(
+        standing,
+        ended=_ended(state, standing.id),
+        cut_off=how if is_cut_off else "",
+        look=door.look_at(last) if is_same else "",
+        is_mendable=study.candidate(standing.id).kind != "hyperparameter",
+    )
+
+
+def _ended(state: State, identity: str) -> str:
+    """Say why nothing came of a candidate's last trial: its own end, or the decision about it."""
+    last, decisions = state.jobs_of(identity, "trial")[-1], state.candidates[identity].decisions
+    return last.told if last.outcome != "completed" or not decisions else str(decisions[-1].get("says", ""))
 
 
 def plan_now(study: Study, one: Checked) -> str:
@@ -223,9 +233,10 @@ def findings(state: State) -> list[str]:
     if state.open_refusal is not None:
         codes = ", ".join(sorted({str(one.get("code")) for one in state.open_refusal["reasons"]}))
         found.append(f"last refusal: {state.open_refusal.get('candidate') or 'study'}: {codes}")
-    failed = [job for job in state.jobs.values() if job.outcome not in (None, "completed")]
-    found += [f"{job.run}: {job.candidate} ({job.phase}) {job.outcome}" for job in failed[-2:]]
-    return found
+    failed = [f"{job.candidate} ({job.phase}): {job.told}" for job in state.jobs.values()
+              if job.outcome not in (None, "completed")]  # fmt: skip
+    unusable = [f"{one['candidate']}: {one.get('says')}" for one in state.decisions if one["decision"] == "debug"]
+    return [*found, *failed[-2:], *unusable[-2:]]
 
 
 def _tried(study: Study, state: State, identity: str) -> dict[str, Any]:
@@ -235,8 +246,8 @@ def _tried(study: Study, state: State, identity: str) -> dict[str, Any]:
         "candidate": identity,
         "kind": candidate.kind,
         "state": standing.state,
-        "effect": last.get("effect") if last else None,
-        "p": last.get("p") if last else None,
+        "effect": plain(files.number(last.get("effect", math.nan))) if last else None,
+        "p": plain(files.number(last.get("p", math.nan))) if last else None,
         "hypothesis": candidate.hypothesis,
         "says": str(last.get("says", "")) if last else "",
     }

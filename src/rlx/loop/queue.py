@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlx.compare.race import RULE
-from rlx.errors import RlxError
+from rlx.errors import Refused, RlxError
 from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Launched, Order
@@ -49,6 +49,23 @@ class Ticket:
 
     def document(self) -> dict[str, Any]:
         return vars(self)
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What came of a job: its outcome, or the decision that followed; `why` where it is not as one hopes."""
+
+    job: str
+    candidate: str
+    phase: Phase
+    outcome: str
+    why: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n  ".join((f"{self.candidate} ({self.phase}): {self.outcome}", *self.why))
+
+    def document(self) -> dict[str, Any]:
+        return {**vars(self), "why": list(self.why)}
 
 
 def add(study: Study, identity: str, phase: Phase) -> Ticket:
@@ -104,30 +121,40 @@ def _is_free(event: Event) -> bool:
     return is_alive is False or (is_alive is None and float(event["until"]) < time.time())
 
 
-def work(study: Study, *, say: Say, most: int | None = None, follow: Callable[[Run], object] = plain.wait) -> list[str]:
+def work(
+    study: Study, *, say: Say, most: int | None = None, follow: Callable[[Run], object] = plain.wait
+) -> list[Worked]:
     """Work on waiting jobs until there are none: launch, stay, judge; a refused one leaves the queue."""
-    done: list[str] = []
+    done: list[Worked] = []
     while (most is None or len(done) < most) and (ticket := claim(study)):
         try:
-            done.append(_worked(study, ticket, say=say, follow=follow))
+            outcome, why = _worked(study, ticket, say=say, follow=follow)
         except RlxError as error:
             _drop(study, ticket, error.message)
-            done.append(f"{ticket.candidate} ({ticket.phase}): {error.message.splitlines()[0]}")
-        say(done[-1])
+            outcome, why = "refused" if isinstance(error, Refused) else "failed", _reasons(error)
+        done.append(Worked(ticket.job, ticket.candidate, ticket.phase, outcome, tuple(why)))
+        say(str(done[-1]))
     return done
 
 
-def _worked(study: Study, ticket: Ticket, *, say: Say, follow: Callable[[Run], object]) -> str:
+def _reasons(error: RlxError) -> list[str]:
+    """Return every reason of a refusal, else the error itself."""
+    reasons = error.reasons if isinstance(error, Refused) else []
+    return [f"{one['code']}: {one['says']}" for one in reasons] or error.message.splitlines()
+
+
+def _worked(study: Study, ticket: Ticket, *, say: Say, follow: Callable[[Run], object]) -> tuple[str, list[str]]:
+    """Launch a job, stay with it and judge it; return what came of it and why."""
     launched = _launched(study, ticket)
     follow(Run(study.root / "runs" / str(launched.run)))
     door.reconcile(study)
-    outcome = study.state().jobs[launched.job].outcome
-    if ticket.phase != "trial" or outcome != "completed":
-        return f"{ticket.candidate} ({ticket.phase}): {outcome}"
+    job = study.state().jobs[launched.job]
+    if ticket.phase != "trial" or job.outcome != "completed":
+        return str(job.outcome), [job.says] if job.says else []
     decided = judgement.decide(study, ticket.candidate, say=say)
     if decided["answer"] == "more":
         add(study, ticket.candidate, "trial")
-    return f"{ticket.candidate} ({ticket.phase}): {decided['decision']}"
+    return decided["decision"], [decided["reason"], *decided["objections"]]
 
 
 def _launched(study: Study, ticket: Ticket) -> Launched:

@@ -25,6 +25,7 @@ from rlx.study.state import State, replay
 from rlx.study.study import Study
 
 Say = Callable[[str], None]
+MOST_SAID = 300
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,13 @@ def unmeasured(state: State, candidate: str, phase: Phase) -> dict[str, list[int
             if job.seed_states.get(seed) == COMPLETED and seed not in scores:
                 found.setdefault(str(job.run), []).append(seed)
     return found
+
+
+def failures(state: State, candidate: str, phase: Phase) -> list[str]:
+    """Return why seeds of a candidate have no score, each reason once."""
+    known = state.evaluations.get((candidate, phase), {}).values()
+    told = (*(job.says for job in ended(state, candidate, phase)), *(score.failure for score in known))
+    return list(dict.fromkeys(filter(None, told)))
 
 
 def measure(study: Study, candidates: Sequence[str], phase: Phase, *, say: Say) -> State:
@@ -149,7 +157,14 @@ def _measure(
             "evaluated", key=f"{candidate}:{phase}:{one.seed}:{draw.row}", candidate=candidate, phase=phase,
             seed=one.seed, level=one.document["level"], file=name, sha256=files.sha256(one.file.read_bytes()),
             score=score_of(study, one.document), parameters=one.document.get("parameters"),
+            **_failure(one.document),
         )  # fmt: skip
+
+
+def _failure(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return why a policy has no score, as a row has it; the whole of it is in the document."""
+    says = (document.get("failure") or {}).get("says", "")
+    return {"failure": " ".join(says.split())[:MOST_SAID]} if says else {}
 
 
 def score_of(study: Study, document: Mapping[str, Any]) -> float:

@@ -334,7 +334,7 @@ def _pool(case: _Case) -> Reasons:
     """A candidate is raced against scores that the head did not win with: the baseline's pool, or its promotion."""
     head, metric = case.state.head, case.contract.metric
     need = min(POOL, metric.seeds) if metric else POOL
-    have = len(case.state.scores(head, "baseline" if head == BASELINE else "promotion"))
+    have = len(case.state.usable(head, "baseline" if head == BASELINE else "promotion"))
     if have < need:
         hint = "rlx study baseline" if head == BASELINE else "promote it first: rlx next"
         yield Reason("PHASE", f"the head {head} has {have} fresh scores to race against and needs {need}", hint)

@@ -15,6 +15,7 @@ approval ran out, and the limits of the contract, whose text is not in the ledge
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -43,6 +44,7 @@ BLAMELESS = frozenset({"lost", "interrupted", "prepared", "running"})
 """How seeds end without their fault: a machine that went down, somebody who stopped them."""
 _DEEDS = frozenset({"amended", "approved", "proposed", "moved", "intent", "decided"})
 """What is done after a refusal answers it: it is history then, and no longer open."""
+MOST_SAID = 500
 STUDY_DECISIONS = ("continue", "stop", "rollback", "narrow", "escalate")
 _CANDIDATE = re.compile(r"c\d{3,}")
 
@@ -227,7 +229,10 @@ class Rules:
         _require(is_paid, "fewer seeds are accounted for than were completed")
         spent = Amount(0, spent.seconds) if job.phase == "smoke" else spent
         again = self._once_more(job, states)
-        ended = replace(job, outcome=outcome, spent=spent, seed_states=MappingProxyType(states), again=again)
+        ended = replace(
+            job, outcome=outcome, spent=spent, seed_states=MappingProxyType(states), again=again,
+            says=str(event.get("says", "")),
+        )  # fmt: skip
         self.jobs[job.id] = ended
         self.spent += spent
         key = (job.candidate, job.phase)
@@ -240,6 +245,7 @@ class Rules:
         else:
             self._launch(job)
         self._finish(ended)
+        self._despair(ended)
 
     def _once_more(self, job: Job, states: Mapping[int, str]) -> frozenset[int]:
         """Free the seeds that ended without their fault: the same ones again, so that stopping one gains nothing.
@@ -270,6 +276,22 @@ class Rules:
         self._wave[standing.id] |= job.outcome == "completed"
         if not self._open[standing.id, "trial"]:
             self._move(standing, "completed" if self._wave[standing.id] else "debug")
+
+    def _despair(self, job: Job) -> None:
+        """Call for a person where a round of the baseline or the head leaves no score: the next would end like it.
+
+        A trial that leaves none is its candidate's to mend; seeds that were cut off are trained again first.
+        """
+        if job.is_open or job.phase in ("smoke", "trial") or not job.used_seeds or job.again:
+            return
+        known = self.evaluations.get((job.candidate, job.phase), {})
+        scores = [known.get(seed) for seed in job.seeds if job.seed_states.get(seed) == "completed"]
+        if any(score is None or math.isfinite(score.value) for score in scores):
+            return
+        failures = dict.fromkeys(score.failure for score in scores if score is not None and score.failure)
+        why = "; ".join(filter(None, (job.says, *failures))) or str(job.outcome)
+        log = "" if scores else f"; see rlx logs {job.run}"
+        self.escalation = f"no seed of {job.run} ({job.candidate}, {job.phase}) has a score: {why[:MOST_SAID]}{log}"
 
     def weights_recorded(self, event: Event) -> None:
         name, run = _text(event, "candidate"), _text(event, "run")
@@ -310,7 +332,8 @@ class Rules:
         name, phase, seed = _text(event, "candidate"), event["phase"], int(event["seed"])
         level, value = event["level"], files.number(event["score"])
         parameters = event.get("parameters")
-        score = Score(value, level, _text(event, "file"), _text(event, "sha256"), self.contract, parameters)
+        failure = str(event.get("failure", ""))
+        score = Score(value, level, _text(event, "file"), _text(event, "sha256"), self.contract, parameters, failure)
         _require(parameters is None or type(parameters) is int, "parameters are counted")
         _require(level in get_args(Level), f"there is no level `{level}`")
         _require(seed in self._phase_seeds[name, phase], f"{name} trained no seed {seed} in the phase {phase}")
@@ -322,6 +345,9 @@ class Rules:
         is_first = known is None or known.sha256 == score.sha256 or known.contract != self.contract
         _require(is_first, f"{name} seed {seed} has another score already")
         self.evaluations[name, phase][seed] = score
+        for job in self.jobs.values() if not math.isfinite(value) else ():
+            if (job.candidate, job.phase) == (name, phase) and seed in job.seeds:
+                self._despair(job)
 
     def decided(self, event: Event) -> None:
         standing, decision, study = self._standing(event), event["decision"], event.get("study", "continue")
@@ -411,8 +437,10 @@ class Rules:
     def _move(self, standing: Standing, after: CandidateState) -> None:
         before = standing.state
         self.candidates[standing.id] = replace(standing, state=after, refusal=None)
-        if after in ("completed", "debug"):
-            self.debug_in_a_row = self.debug_in_a_row + 1 if after == "debug" else 0
+        if after == "debug":
+            self.debug_in_a_row += 1
+        elif after in DECISIONS:
+            self.debug_in_a_row = 0
         if after == "advanced" != before:
             self.heads.append(standing.id)
         if after == "confirmed":

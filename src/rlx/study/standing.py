@@ -14,6 +14,8 @@ from rlx.study.terms import ApprovalLevel, Level
 Outcome = Literal["completed", "failed", "timeout", "killed", "oom", "lost", "cancelled", "abandoned"]
 """How a job ended; `abandoned` is an intent that never became a process."""
 
+MOST_TOLD = 300
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:
@@ -60,6 +62,8 @@ class Job:
     seed_states: Mapping[int, str] = field(default_factory=dict)
     again: frozenset[int] = frozenset()
     """The seeds that ended without their fault (lost, interrupted, never begun) and may be trained once more."""
+    says: str = ""
+    """Why seeds did not complete, in words."""
     is_set_aside: bool = False
     """Whether it trained what its candidate no longer is: it was mended since, and this is no evidence."""
 
@@ -67,6 +71,11 @@ class Job:
     def is_open(self) -> bool:
         """Say whether no outcome is known: it runs, or somebody has to find out what became of it."""
         return self.outcome is None
+
+    @property
+    def told(self) -> str:
+        """How it ended, in a line: its run, its outcome, and why."""
+        return f"{self.run}: {self.outcome}" + (f": {self.says[:MOST_TOLD]}" if self.says else "")
 
     @property
     def used_seeds(self) -> tuple[int, ...]:
@@ -99,6 +108,8 @@ class Score:
     contract: str | None
     parameters: int | None = None
     """How many the policy has; None where it is not one of rlx's own."""
+    failure: str = ""
+    """Why it is NaN, in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ no legal move (see `rules`) changes nothing but `violations`, and any violation 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +88,16 @@ class State:
         """The candidates that a trial was launched for."""
         return frozenset(job.candidate for job in self.jobs.values() if job.phase == "trial" and job.used_seeds)
 
+    def failed_trial(self, candidate: str, plan: str | None) -> Job | None:
+        """Return the trial in which a candidate failed as it would run again; None where another is worth its seeds.
+
+        One that was lost or stopped says nothing of its candidate.
+        """
+        standing, trials = self.candidates.get(candidate), self.jobs_of(candidate, "trial")
+        if standing is None or standing.state != "debug" or standing.plan != plan or not trials:
+            return None
+        return None if trials[-1].outcome in ("lost", "cancelled", "abandoned") else trials[-1]
+
     def used_seeds(self, candidate: str) -> frozenset[int]:
         """Return the training seeds a candidate has used up, whatever became of them; smoke runs use none up."""
         mine = (job for job in self.jobs.values() if job.candidate == candidate and job.phase != "smoke")
@@ -119,6 +130,19 @@ class State:
             for phase in wanted
             for seed, score in self.evaluations.get((candidate, phase), {}).items()
         }
+
+    def usable(self, candidate: str, phase: Phase) -> dict[int, float]:
+        """Return the scores that a comparison can rest on, by training seed: NaN and infinity are none."""
+        return {seed: value for seed, value in self.scores(candidate, phase).items() if math.isfinite(value)}
+
+    def promising(self, candidate: str, phase: Phase) -> int:
+        """Return how many seeds have a usable score or may yet get one: those that completed, unless measured in vain.
+
+        What failed to be trained or measured is replaced by others.
+        """
+        vain = self.scores(candidate, phase).keys() - self.usable(candidate, phase).keys()
+        states = [state for job in self.jobs_of(candidate, phase) for state in job.seed_states.items()]
+        return sum(how == "completed" and seed not in vain for seed, how in states)
 
     def parameters(self, candidate: str) -> int | None:
         """Return how many parameters a candidate's policies have, as the evaluator counted them; None: not known."""

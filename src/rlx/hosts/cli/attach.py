@@ -78,6 +78,7 @@ def render(data: dict[str, Any]) -> str:
         seeds = words.plural(len(data["seeds"]), "seed")
         counted = seeds if score["n"] == len(data["seeds"]) else f"{score['n']} of {seeds}"
         lines.append(f"{score['metric']}: {words.spread(score)} ({kind}, {counted})")
+    lines += [f"seed {one['seed']}: {one['state']}: {one['reason']}" for one in data["seeds"] if one["reason"]]
     name = data["run"]
     following = {COMPLETED: f"rlx plot {name}", "running": f"rlx watch {name}"}
     command = "rlx next" if data["study"] else following.get(data["state"], f"rlx resume {name}")

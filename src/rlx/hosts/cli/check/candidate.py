@@ -20,14 +20,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.launch.door import check, examine, refusal
+    from rlx.launch.door import check
     from rlx.loop.proceed import next_of
     from rlx.study.study import find
 
     study = find(project.root(), args.study)
-    examined = (examine if args.dry_run else check)(study, args.candidate)
-    if examined.reasons():
-        raise refusal(f"{args.candidate} would be refused", examined.reasons())
+    examined = check(study, args.candidate, is_dry=args.dry_run)
     return {
         "candidate": args.candidate,
         "ok": True,

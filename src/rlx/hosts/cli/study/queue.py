@@ -36,13 +36,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     did = queue.work(study, say=say, most=args.most, follow=follow) if args.work else []
     waiting = [one.document() for one in queue.tickets(study)]
     command = f"rlx study queue {study.name} --work" if waiting else next_step(study).command
-    return {"study": study.name, "waiting": waiting, "did": did, "command": command}
+    return {"study": study.name, "waiting": waiting, "did": [one.document() for one in did], "command": command}
 
 
 def render(data: dict[str, Any]) -> str:
     rows = [
         [one["job"], one["candidate"], one["phase"], one["worker"] or "–", one["criteria"]] for one in data["waiting"]
     ]
-    lines = [f"done: {one}" for one in data["did"]]
+    lines = []
+    for one in data["did"]:
+        lines += [f"done: {one['candidate']} ({one['phase']}): {one['outcome']}", *(f"  {why}" for why in one["why"])]
     lines.append(table(["job", "candidate", "phase", "worker", "promoted when"], rows) if rows else "nothing waits")
     return "\n".join([*lines, f"next: {data['command']}"])

@@ -1,0 +1,124 @@
+"""Trainings and evaluations that leave no score: what is said, what is done next, what it costs; real processes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.loop.mill import Mill
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def _ground(tmp_path_factory: pytest.TempPathFactory) -> Mill:
+    mill = Mill.built(tmp_path_factory.mktemp("mill") / "kept")
+    mill.types("study", "baseline")
+    return mill
+
+
+@pytest.fixture
+def mill(_ground: Mill) -> Mill:
+    """Return a mill whose pool is full."""
+    root = _ground.root.with_name("mill")
+    shutil.rmtree(root, ignore_errors=True)
+    return Mill(_ground.copied(root))
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "says"),
+    [
+        ("crash", 5, "KeyError: 'nothing works'"),
+        ("mute", 6, "ValueError: there is nothing to measure"),
+        ("nan", 6, "the success is nan"),
+    ],
+)
+def test_a_baseline_without_any_score_stops_the_study_after_its_first_round(
+    tmp_path: Path, how: str, code: int, says: str
+) -> None:
+    mill = Mill.built(tmp_path / "mill", how=how)
+    assert says in mill.types("study", "baseline", code=code)["error"]
+    state = mill.study.state()
+    assert len(state.jobs) == 1
+    assert (state.spent.seeds, state.reserved.seeds) == (6, 0)
+
+    told = mill.types("next")
+    assert (told["action"], told["command"]) == ("approve", "rlx study approve more --go-on")
+    assert says in told["why"]
+    assert not any(step["action"] in ("baseline", "propose") for step in told["also"])
+    assert "a person is needed" in mill.types("study", "loop")["ended"]
+    refused = mill.types("study", "baseline", code=4)
+    assert "ESCALATED" in {one["code"] for one in refused["reasons"]}
+    assert len(mill.study.state().jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "says"),
+    [
+        ("crash", 5, "KeyError: 'nothing works'"),
+        ("mute", 0, "ValueError: there is nothing to measure"),
+        ("nan", 0, "the success is nan"),
+    ],
+)
+def test_a_candidate_without_any_score_is_to_be_mended_and_its_verdict_says_why(
+    mill: Mill, how: str, code: int, says: str
+) -> None:
+    identity = mill.proposes(how=how)
+    mill.trains(identity, code=code)
+    judged = mill.types("verdict", identity)
+    assert (judged["verdict"], judged["effect"], judged["p"]) == ("invalid", None, None)
+    assert judged["reason"] == "none of the candidate's 3 seeds has a score"
+    assert any(says in one for one in judged["objections"])
+    assert mill.types("decide", identity)["decision"] == "debug"
+    assert mill.types("decide", identity)["decision"] == "debug"
+    (tried,) = mill.types("next")["recent"]
+    assert (tried["state"], tried["effect"], tried["p"]) == ("debug", None, None)
+    assert says in mill.prints("next")
+
+    refused = mill.types("check", "candidate", identity, code=4)
+    assert [one["code"] for one in refused["reasons"]] == ["UNCHANGED"]
+    told = mill.types("next")
+    assert told["action"] == "propose"
+    assert not any(step["action"] in ("check", "launch", "mend") for step in told["also"])
+    assert mill.types("study", "loop")["ended"].startswith("somebody must propose")
+    assert len(mill.study.state().jobs) == 2
+
+
+def test_seeds_of_the_baseline_that_cannot_be_measured_are_replaced(tmp_path: Path) -> None:
+    mill = Mill.built(tmp_path / "mill", how="some mute")
+    filled = mill.types("study", "baseline")
+    assert list(filled["seeds"]) == ["1", "2", "3", "4", "5", "6"]
+    assert mill.study.state().spent.seeds == 7
+    assert mill.types("next")["action"] == "propose"
+
+
+def test_a_run_of_which_one_seed_failed_is_not_called_completed(mill: Mill) -> None:
+    identity = mill.proposes(how="some")
+    run = mill.trains(identity, code=5)
+    told = mill.types("wait", run, code=5)
+    assert told["state"] == "failed"
+    assert [one["state"] for one in told["seeds"]] == ["failed", "completed", "completed"]
+    printed = mill.prints("wait", run, code=5)
+    assert "KeyError: 'nothing works'" in printed
+    assert printed.endswith("next: rlx next\n")
+    assert mill.types("next")["command"] == f"rlx decide {identity}"
+
+
+def test_what_the_queue_did_says_why_it_was_refused_or_failed(mill: Mill) -> None:
+    mill.proposes(how="crash")
+    mill.proposes(how="mute")
+    mill.types("propose", "--kind", "hyperparameter", "--hypothesis", "not checked", "-s", "gain=2")
+    mill.types("study", "queue", *(word for one in ("c001", "c002", "c003") for word in ("--add", one)))
+    did = mill.types("study", "queue", "--work")["did"]
+    assert [(one["candidate"], one["phase"], one["outcome"]) for one in did] == [
+        ("c001", "trial", "failed"), ("c002", "trial", "debug"), ("c003", "trial", "refused"),
+    ]  # fmt: skip
+    crashed, mute, refused = (one["why"] for one in did)
+    assert any("KeyError: 'nothing works'" in one for one in crashed)
+    assert any("there is nothing to measure" in one for one in mute)
+    assert [one.partition(":")[0] for one in refused] == ["PLAN", "STATE"]
+    mill.types("study", "queue", "--add", "c003")
+    printed = mill.prints("study", "queue", "--work")
+    assert "done: c003 (trial): refused\n  PLAN: the launch names no plan\n  STATE: c003 is draft" in printed
