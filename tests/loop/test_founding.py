@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from rlx.errors import NotFound, Refused, UsageError
-from rlx.loop.founding import Wishes, find_task, new_study, new_task, overview, refresh_task
+from rlx.loop.founding import Wishes, approve, find_task, new_study, new_task, overview, refresh_task
 from rlx.study import task as tasks
 from rlx.study.contract import POINTS
 from rlx.study.derive import Commands, source_of
 from rlx.study.study import find
 from rlx.study.task import Place
-from tests.loop.told import git, repository, typed
+from tests.loop.told import WISHES, git, repository, typed
 
 CONFIG = "env: {id: CartPole-v1}\nalgo: {name: ppo, total_timesteps: 64}\n"
 
@@ -126,3 +126,47 @@ def test_numbers_that_cannot_be_right_are_a_usage_error_of_one_line(root: Path, 
     assert refused.value.exit_code == 2
     assert refused.value.hint
     assert not (root / ".rlx").exists(), "nothing is left behind"
+
+
+def test_a_task_that_is_there_is_written_anew_only_where_that_is_said(root: Path) -> None:
+    config = root / "configs" / "pole.yaml"
+    new_task(root, "pole", config=config)
+    other = root / "configs" / "other.yaml"
+    other.write_text(CONFIG.replace("64", "128"))
+    before = (root / ".rlx" / "tasks" / "pole" / "task.yaml").read_bytes()
+    with pytest.raises(Refused, match="is there already") as refused:
+        new_task(root, "pole", config=other)
+    assert refused.value.hint == "rlx task refresh pole reads its files again; " \
+        "the same command with --replace writes it anew"  # fmt: skip
+    assert (root / ".rlx" / "tasks" / "pole" / "task.yaml").read_bytes() == before
+    typed(root, "rlx task new pole --config configs/other.yaml --replace")
+    assert find_task(root, "pole").adapter.config == "configs/other.yaml"
+
+
+def test_a_replaced_task_is_to_be_looked_at_again_and_one_with_an_approved_study_stays(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    told = typed(root, "rlx task new pole --config configs/pole.yaml --replace")
+    assert told["problems"] == []
+    assert overview(find(root))["status"] == "ready", "the same task again is nothing new"
+    typed(root, "rlx task new pole --config configs/pole.yaml --mission 'stand longer' --replace")
+    blocked = overview(find(root))
+    assert blocked["status"] == "blocked"
+    assert "says something else" in blocked["missing"][0]
+    typed(root, blocked["command"])
+    assert overview(find(root))["status"] == "ready"
+    typed(root, "rlx study approve --yes")
+    refused = typed(root, "rlx task new pole --config configs/pole.yaml --replace", code=4)
+    assert "was approved on task `pole`" in refused["error"]
+
+
+def test_a_task_that_is_edited_after_the_approval_voids_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    approve(find(root), by="me")
+    path = find(root).task_path
+    path.write_text(path.read_text().replace("keys: [algo.*", "keys: [env.kwargs, algo.*"))
+    assert find(root).task().surfaces["hyperparameters"].keys[0] == "env.kwargs"
+    assert overview(find(root))["status"] == "blocked"
+    refused = typed(root, "rlx launch baseline --phase baseline", code=4)
+    assert {"BLOCKED"} == {one["code"] for one in refused["reasons"]}

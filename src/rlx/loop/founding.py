@@ -37,21 +37,48 @@ from rlx.study.study import Study, studies, task_folder, task_names, use, valid_
 from rlx.study.task import Surface, Task
 
 
-def new_task(root: Path, name: str, *, config: Path | None = None, commands: derive.Commands | None = None) -> Task:
-    """Write a task, derived from an rlx config or drafted from commands; one that is there is not overwritten."""
+def new_task(
+    root: Path, name: str, *, config: Path | None = None, commands: derive.Commands | None = None,
+    mission: str = "", replaces: bool = False,
+) -> Task:  # fmt: skip
+    """Write a task, derived from an rlx config or drafted from commands; one that is there only where it is replaced.
+
+    Studies of a task that is replaced have its definition to look at again.
+    """
     valid_name(name, kind="task")
-    path = task_folder(root, name) / "task.yaml"
-    if path.exists():
-        raise Refused(f"task `{name}` is there already", hint=f"rlx task refresh {name} reads its files again")
+    if name in task_names(root):
+        _refuse_replacing(root, name, replaces=replaces)
     if config is not None:
-        task = derive.task_of(config, root=root, name=name)
+        task = derive.task_of(config, root=root, name=name, mission=mission)
     else:
         assert commands is not None
         task = derive.task_from_commands(commands, root=root, name=name)
+    _write_task(root, task)
+    return task
+
+
+def _refuse_replacing(root: Path, name: str, *, replaces: bool) -> None:
+    if not replaces:
+        hint = f"rlx task refresh {name} reads its files again; the same command with --replace writes it anew"
+        raise Refused(f"task `{name}` is there already", hint=hint)
+    _refuse_approved(root, name)
+
+
+def _write_task(root: Path, task: Task) -> None:
+    path = task_folder(root, task.name) / tasks.FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     _ignore(root)
     files.write_atomic(path, tasks.dump(task).encode())
-    return task
+
+
+def _refuse_approved(root: Path, task: str) -> None:
+    """Refuse to change a task that a study was approved on."""
+    for study in studies(root):
+        if study.task_name == task and study.state().approval is not None:
+            raise Refused(
+                f"study `{study.name}` was approved on task `{task}` as it was",
+                hint="put the file back, or describe another task: rlx task new NAME",
+            )
 
 
 def refresh_task(root: Path, name: str | None, *, mission: str | None = None) -> Task:
@@ -60,12 +87,7 @@ def refresh_task(root: Path, name: str | None, *, mission: str | None = None) ->
     With a mission, that is what the task is about from now on. Studies whose point this settles have it confirmed.
     """
     task = find_task(root, name)
-    for study in studies(root):
-        if study.task_name == task.name and study.state().approval is not None:
-            raise Refused(
-                f"study `{study.name}` was approved on task `{task.name}` as it was",
-                hint="put the file back, or make another task: rlx task new NAME --config FILE",
-            )
+    _refuse_approved(root, task.name)
     if task.adapter.config is not None:
         facts = derive.task_of(root / task.adapter.config, root=root, name=task.name).facts
     else:
@@ -73,12 +95,13 @@ def refresh_task(root: Path, name: str | None, *, mission: str | None = None) ->
         facts = tuple(derive.fact(one.what, one.file, root=root, line=one.line) for one in there)
     card = task.card if mission is None else task.card.model_copy(update={"mission": mission})
     task = task.model_copy(update={"facts": facts, "card": card})
-    lacking = [one for one in studies(root) if one.task_name == task.name and "task" not in one.contract().confirmed]
-    files.write_atomic(task_folder(root, task.name) / "task.yaml", tasks.dump(task).encode())
-    for study in lacking:
-        contract = _looked_at(study, study.contract(), {"task"})
-        files.write_atomic(study.contract_path, contracts.dump(contract).encode())
-        noticed(study)
+    _write_task(root, task)
+    for study in studies(root):
+        if study.task_name == task.name:
+            contract = study.contract().model_copy(update={"task_sha256": tasks.sha256(task)})
+            contract = _looked_at(study, contract, {"task"})
+            files.write_atomic(study.contract_path, contracts.dump(contract).encode())
+            noticed(study)
     return task
 
 
@@ -304,7 +327,7 @@ def _looked_at(study: Study, contract: Contract, changed: Collection[str]) -> Co
     return contract.model_copy(update={"confirmed": points})
 
 
-_POINT_OF = {"guardrails": "metric"}
+_POINT_OF = {"guardrails": "metric", "task_sha256": "task"}
 """The points of the contract's sections that are not called like them."""
 
 

@@ -54,6 +54,7 @@ SEALED_FIGURES = (
 USUAL_STOP = "rejected_in_a_row >= 8"
 STOP_NAMES = ("candidates", "rejected_in_a_row", "debug_in_a_row", "gain", "spent", "hours")
 COMMENTS = {
+    "task_sha256": "Of what the task says: a task that says something else is not the one that was approved.",
     "confirmed": "Points that a person has looked at and agreed to; all eight are needed. Any edit voids an approval.",
     "metric": "2. The one figure that decides.",
     "metric.source": "evaluator, or training (reported: never moves an incumbent)",
@@ -226,6 +227,9 @@ def is_return(name: str) -> bool:
 def _task(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     if contract.task != task.name:
         yield f"the contract is for task `{contract.task}`, this one is `{task.name}`"
+    elif contract.task_sha256 != tasks.sha256(task):
+        says = "the task says something else now than when this was settled; look at it again"
+        yield Open(says, remedy.amend(contract, "task_sha256", tasks.sha256(task)))
     if not task.card.mission.strip():
         yield Open("the card has no mission: what should get better", remedy.mission(contract, task))
     outdated = set(tasks.stale(task, root))

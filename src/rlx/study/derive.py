@@ -26,16 +26,15 @@ STAGED = re.compile(r"difficulty|level|curriculum|stage", re.I)
 OVERRIDES = {"hydra": "{key}={value}", "argparse": "--{key}={value}", "tyro": "--{key}={value}"}
 
 
-def task_of(config: Path, *, root: Path, name: str) -> Task:
+def task_of(config: Path, *, root: Path, name: str, mission: str = "") -> Task:
     """Derive a task from an rlx config of the project: surfaces, and facts with file, line and hash."""
     file = _inside(config, root)
     stacked = layers.stack(root / file).document
     experiment = load.read(root / file)
+    usual = f"Improve the {experiment.eval.metric or 'return'} of {experiment.algo.name} on {_env(experiment)}."
     return Task(
         name=name,
-        card=Card(
-            mission=f"Improve the {experiment.eval.metric or 'return'} of {experiment.algo.name} on {_env(experiment)}."
-        ),
+        card=Card(mission=mission or usual),
         adapter=Adapter(kind="rlx", config=file, config_system="rlx", steps=experiment.algo.total_timesteps),
         surfaces=_surfaces(experiment, root, file),
         facts=tuple(_facts(experiment, stacked, root, file)),

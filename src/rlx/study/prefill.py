@@ -11,6 +11,7 @@ from pathlib import Path
 from rlx import files
 from rlx.compare.race import RULE
 from rlx.study import evaluator, remedy
+from rlx.study import task as tasks
 from rlx.study.approval import default_level
 from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return
 from rlx.study.task import Surface, Task
@@ -87,6 +88,7 @@ def prefill(task: Task, known: Known, *, study: str, root: Path) -> Prefilled:
     contract = Contract(
         study=study,
         task=task.name,
+        task_sha256=tasks.sha256(task),
         metric=metric,
         guardrails=known.guardrails,
         scope=scope,

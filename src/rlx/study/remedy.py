@@ -82,4 +82,4 @@ def task_mended(task: Task, *, is_stale: bool) -> str:
     if is_stale:
         return f"rlx task refresh {task.name}"
     anew = f"--config {shlex.quote(task.adapter.config)}" if task.adapter.config else "--train COMMAND"
-    return f"edit .rlx/tasks/{task.name}/task.yaml, or write it anew: rlx task new {task.name} {anew}"
+    return f"edit .rlx/tasks/{task.name}/task.yaml, or write it anew: rlx task new {task.name} {anew} --replace"

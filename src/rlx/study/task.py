@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -147,6 +148,12 @@ def dump(task: Task) -> str:
     return document.dump(
         {**ordered, "surfaces": surfaces, "facts": data["facts"]}, comments=COMMENTS, head=f"Task {task.name}."
     )
+
+
+def sha256(task: Task) -> str:
+    """Return the hash of what a task says, however it is written down: what a contract is for."""
+    said = task.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return files.sha256(json.dumps(said, sort_keys=True).encode())
 
 
 def placeholders(text: str) -> tuple[str, ...]:
