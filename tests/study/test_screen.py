@@ -46,7 +46,7 @@ def test_eight_points_in_their_order_with_all_that_was_agreed(tmp_path: Path) ->
         "maximize success_rate (mean over seeds, from evaluator) by at least 0.05",
         "10 seeds a side, alpha 0.05, 2 claims",
         "guardrail median: safety must be shown, margin 1",
-        "keys (hyperparameters): algo.*, policy.*",
+        "surface hyperparameters: algo.*, policy.*",
         "forbidden: algo.total_timesteps",
         "80 seeds, 4 h, at most 3 min a seed, until 07:00",
         "trials of 30% of the steps",
