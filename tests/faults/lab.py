@@ -101,6 +101,7 @@ class Lab:
             task = lab.study.task()
             adapter = task.adapter.model_copy(update={"launcher": launcher})
             lab.study.task_path.write_text(tasks.dump(task.model_copy(update={"adapter": adapter})))
+            lab.types("task", "refresh")  # somebody has looked at it
         lab.types("study", "approve", "--yes", "--by", "tester")
         lab.types("study", "baseline")
         return lab

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from rlx.errors import NotFound, Refused, UsageError
-from rlx.loop.founding import Wishes, find_task, new_study, new_task, overview, refresh_task
+from rlx.hosts.cli.study import approve as approved
+from rlx.loop.founding import Wishes, approve, find_task, new_study, new_task, overview, refresh_task
 from rlx.study import task as tasks
 from rlx.study.contract import POINTS
 from rlx.study.derive import Commands, source_of
 from rlx.study.study import find
 from rlx.study.task import Place
-from tests.loop.told import git, repository, typed
+from tests.loop.told import WISHES, git, repository, typed
+from tests.study.papers import rlx_repo
 
 CONFIG = "env: {id: CartPole-v1}\nalgo: {name: ppo, total_timesteps: 64}\n"
 
@@ -126,3 +128,181 @@ def test_numbers_that_cannot_be_right_are_a_usage_error_of_one_line(root: Path, 
     assert refused.value.exit_code == 2
     assert refused.value.hint
     assert not (root / ".rlx").exists(), "nothing is left behind"
+
+
+def test_a_task_that_is_there_is_written_anew_only_where_that_is_said(root: Path) -> None:
+    config = root / "configs" / "pole.yaml"
+    new_task(root, "pole", config=config)
+    other = root / "configs" / "other.yaml"
+    other.write_text(CONFIG.replace("64", "128"))
+    before = (root / ".rlx" / "tasks" / "pole" / "task.yaml").read_bytes()
+    with pytest.raises(Refused, match="is there already") as refused:
+        new_task(root, "pole", config=other)
+    assert refused.value.hint == "rlx task refresh pole reads its files again; " \
+        "the same command with --replace writes it anew"  # fmt: skip
+    assert (root / ".rlx" / "tasks" / "pole" / "task.yaml").read_bytes() == before
+    typed(root, "rlx task new pole --config configs/other.yaml --replace")
+    assert find_task(root, "pole").adapter.config == "configs/other.yaml"
+
+
+def test_a_replaced_task_is_to_be_looked_at_again_and_one_with_an_approved_study_stays(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    told = typed(root, "rlx task new pole --config configs/pole.yaml --replace")
+    assert told["problems"] == []
+    assert overview(find(root))["status"] == "ready", "the same task again is nothing new"
+    typed(root, "rlx task new pole --config configs/pole.yaml --mission 'stand longer' --replace")
+    blocked = overview(find(root))
+    assert blocked["status"] == "blocked"
+    assert "says something else" in blocked["missing"][0]
+    typed(root, blocked["command"])
+    assert overview(find(root))["status"] == "ready"
+    typed(root, "rlx study approve --yes")
+    refused = typed(root, "rlx task new pole --config configs/pole.yaml --replace", code=4)
+    assert "was approved on task `pole`" in refused["error"]
+
+
+def test_a_task_that_is_edited_after_the_approval_voids_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    approve(find(root), by="me")
+    path = find(root).task_path
+    path.write_text(path.read_text().replace("keys: [algo.*", "keys: [env.kwargs, algo.*"))
+    assert find(root).task().surfaces["hyperparameters"].keys[0] == "env.kwargs"
+    assert overview(find(root))["status"] == "blocked"
+    refused = typed(root, "rlx launch baseline --phase baseline", code=4)
+    assert {"BLOCKED"} == {one["code"] for one in refused["reasons"]}
+
+
+BAD_SCOPES = {
+    "a key with a slip": (["scope.keys=[algo.learning_rte]"], "did you mean `algo.learning_rate`?"),
+    "a key of another library": (["scope.keys=[ent_coef, algo.gamma]"], "did you mean `algo.entropy_coef`?"),
+    "a key of nothing": (["scope.keys=[zzz.qqq, algo.gamma]"], "there is no key `zzz.qqq`; there are: run_name"),
+    "a pattern of nothing": (["scope.keys=['algo.lerning*', algo.gamma]"], "there is no key `algo.lerning*`"),
+    "an argument with a slip": (["scope.keys=[env.kwargs.dificulty]"], "did you mean `env.kwargs.difficulty`?"),
+    "a key forbidden with a slip": (["scope.forbidden=[algo.total_timestep]"], "did you mean `algo.total_timesteps`?"),
+    "a glob of nothing": (["scope.paths=['rewards/**/*.py']"], "`rewards/**/*.py` matches no file"),
+    "a file with a slip": (["scope.paths=[envs/lifft.py::Lift._reward]"], "did you mean `envs/lift.py::Lift._reward`?"),
+    "a region with a slip": (["scope.paths=[envs/lift.py::Lift.reward]"], "did you mean `envs/lift.py::Lift._reward`?"),
+    "a path forbidden with a slip": (["scope.forbidden=[envs/physic.py]"], "did you mean `envs/physics.py`?"),
+    "a whole file behind the metric": (["scope.paths=[envs/physics.py, envs/lift.py]"], "name regions of it instead"),
+    "a folder behind the metric": (["scope.paths=[envs]"], "name regions of it instead"),
+    "the evaluator itself": (["scope.paths=[configs/lift.yaml]"], "is the evaluator's"),
+    "a reward under the return": (
+        ["scope.paths=[envs/lift.py::Lift._reward]", "metric.name=return"], "choose a task metric",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD_SCOPES)
+def test_a_scope_that_means_nothing_or_too_much_is_open_with_a_command_that_settles_it(
+    tmp_path: Path, what: str
+) -> None:
+    root = tmp_path / "project"
+    rlx_repo(root)
+    settings, says = BAD_SCOPES[what]
+    wishes = Wishes(seeds=60, hours=2.0, settings=("budget.per_seed_minutes=1", *settings))
+    told = new_study(root, "s1", wishes, config=root / "configs" / "lift.yaml")
+    assert told["status"] == "blocked"
+    assert any(says in one for one in told["missing"]), told["missing"]
+    asked: list[str] = []
+    while told["status"] == "blocked":
+        assert told["command"] not in asked, f"a loop: {told['missing']}"
+        asked.append(told["command"])
+        typed(root, told["command"])
+        told = overview(find(root))
+
+
+def test_keys_of_the_config_and_arguments_that_an_environment_may_take_are_fine(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    rlx_repo(root)
+    keys = ("algo.*", "policy.hidden_sizes", "env.kwargs.gravity_of_mars", "env.normalize.obs", "algo.*_coef")
+    wishes = Wishes(seeds=60, hours=2.0, keys=keys, settings=("budget.per_seed_minutes=1",))
+    assert new_study(root, "s1", wishes, config=root / "configs" / "lift.yaml")["status"] == "ready"
+
+
+REFUSED = {
+    "a dirty tree": ("rlx study new s1 --config configs/pole.yaml --hours 1", 4),
+    "a direction that is none": ("rlx study new s1 --config configs/pole.yaml --metric return:up", 2),
+    "a surface that is none": ("rlx study new s1 --config configs/pole.yaml --surface rewrd", 2),
+    "a key of the contract that is none": ("rlx study new s1 --config configs/pole.yaml -s budgt.seeds=3", 2),
+    "a value that cannot be": ("rlx study new s1 --config configs/pole.yaml -s metric.alpha=often", 2),
+    "no assignment": ("rlx study new s1 --config configs/pole.yaml -s metric.alpha", 2),
+    "a name that cannot be": ("rlx study new 'S 1' --config configs/pole.yaml", 2),
+    "a config that is not there": ("rlx study new s1 --config configs/none.yaml", 3),
+    "a task of a config that is not there": ("rlx task new pole --config configs/none.yaml", 3),
+    "a task without a source": ("rlx task new pole --train 'python train.py' --metrics wandb:x", 2),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_leaves_nothing_behind(tmp_path: Path, what: str) -> None:
+    root = repository(tmp_path / "project")
+    if what == "a dirty tree":
+        (root / "notes.txt").write_text("mine")
+    before = {path.relative_to(root) for path in root.rglob("*") if ".git/" not in str(path)}
+    command, code = REFUSED[what]
+    typed(root, command, code=code)
+    assert {path.relative_to(root) for path in root.rglob("*") if ".git/" not in str(path)} == before
+
+
+def test_a_name_that_another_study_has_is_refused_before_a_task_is_made(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    (root / "configs" / "other.yaml").write_text(CONFIG.replace("64", "128"))
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "another")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    typed(root, "rlx study new faster --config configs/other.yaml", code=4)
+    assert not (root / ".rlx" / "tasks" / "other").exists()
+    refused = typed(root, "rlx study new slower --task pole --config configs/other.yaml", code=4)
+    assert refused["error"] == "task `pole` is there already, of configs/pole.yaml"
+
+
+def test_an_amendment_that_is_refused_changes_no_byte(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    study = find(root)
+    before = (study.contract_path.read_bytes(), (study.folder / "ledger.jsonl").read_bytes())
+    for setting, code in (("study=other", 4), ("metric.alpha=often", 2), ("budgt.seeds=3", 2), ("metric", 2)):
+        typed(root, f"rlx study amend -s budget.seeds=70 -s {setting}", code=code)
+    assert (study.contract_path.read_bytes(), (study.folder / "ledger.jsonl").read_bytes()) == before
+
+
+def test_what_is_answered_about_the_mission_is_the_task_s(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    commands = Commands(train=("python3", "-c", "0", "{seed}"), metrics=source_of("jsonl:{out}/log", {"return": "r"}))
+    new_task(root, "arm", commands=commands)
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return "hold more" if "one sentence" in question else ""
+
+    new_study(root, "hold", Wishes(), task="arm", ask=ask)
+    assert asked
+    assert find_task(root, "arm").card.mission == "hold more"
+
+
+STEP = """import gymnasium
+
+
+class Line(gymnasium.Env):
+    def step(self, action):
+        reward = -abs(self.x)
+        return None, reward, False, False, {"is_success": True}
+"""
+
+
+def test_a_reward_inside_step_is_said_where_the_contract_is_shown_and_approved(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    rlx_repo(root)
+    (root / "envs" / "lift.py").write_text(STEP.replace("Line", "Lift"))
+    git(root, "commit", "-qam", "a reward inside step")
+    wishes = Wishes(seeds=60, hours=2.0, surfaces=("reward",), settings=("budget.per_seed_minutes=1",))
+    told = new_study(root, "s1", wishes, config=root / "configs" / "lift.yaml")
+    says = "`envs/lift.py::Lift.step` is all of `step`"
+    assert any(says in note for note in told["points"][2]["notes"])
+    shown = approved.render(approve(find(root), by="me"))
+    assert "may change: surface reward: envs/lift.py::Lift.step" in shown
+    assert f"note: {says}" in shown
+    assert "rehearsal: none yet" in shown

@@ -8,6 +8,7 @@ from typing import Any
 from rlx import files, tools
 from rlx.config.schema import Source
 from rlx.study import derive
+from rlx.study import task as tasks
 from rlx.study.contract import POINTS, Contract
 from rlx.study.task import Place, Task
 
@@ -115,6 +116,7 @@ def contract_of(task: Task, root: Path, commit: str, **sections: Any) -> Contrac
     data: dict[str, Any] = {
         "study": "first",
         "task": task.name,
+        "task_sha256": tasks.sha256(task),
         "confirmed": list(POINTS),
         "metric": {"name": "success_rate" if is_rlx else "success"},
         "guardrails": [{"expression": "-length_mean" if is_rlx else "-energy", "margin": 5}],

@@ -111,6 +111,54 @@ def test_sources_are_read_as_they_are_typed() -> None:
     assert derive.source_of("jsonl:{out}/m.jsonl", {"return": "r"}) == Source(
         reader="jsonl", path="{out}/m.jsonl", names={"return": "r"}
     )
+    assert derive.source_of("csv:{out}/m.csv", {"step": "iteration", "return": "r"}) == Source(
+        reader="csv", path="{out}/m.csv", step="iteration", names={"return": "r"}
+    )
     assert derive.source_of(r"stdout:r: (?P<r>\S+)").pattern == r"r: (?P<r>\S+)"
     with pytest.raises(UsageError, match="is no source"):
         derive.source_of("wandb:x")
+
+
+CLI = """import argparse
+
+from arm.learn import RATE
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    sub = parser.add_subparsers()
+    train = sub.add_parser("train")
+    train.add_argument("--seed", type=int, default=0)
+    train.add_argument("--out", required=True)
+    train.add_argument("--lr", type=float, default=-0.5)
+    train.add_argument("--clip", type=float, default=None)
+    train.add_argument("--rate", type=float, default=RATE)
+    train.add_argument("--fast", action="store_true")
+    group = train.add_argument_group("reward")
+    group.add_argument("--effort", type=float, default=0.1)
+    play = sub.add_parser("play")
+    play.add_argument("--trials", type=int, default=20)
+"""
+
+
+def test_options_are_found_behind_the_entry_file_and_only_of_the_sub_command_that_trains(tmp_path: Path) -> None:
+    write(tmp_path, "src/arm/__init__.py", "")
+    write(tmp_path, "src/arm/__main__.py", "from arm.cli import main\n\nmain()\n")
+    write(tmp_path, "src/arm/learn.py", "RATE = 0.3\n")
+    write(tmp_path, "src/arm/cli.py", CLI)
+    train = ("python", "-m", "arm", "train", "--seed", "{seed}", "--out", "{out}")
+    task = derive.task_from_commands(derive.Commands(train=train, python_path=("src",)), root=tmp_path, name="arm")
+    expected = {"device": "cpu", "lr": -0.5, "clip": None, "rate": None, "effort": 0.1}
+    assert task.adapter.defaults == expected
+    assert task.adapter.override == "--{key}={value}"
+    assert task.adapter.train[-1] == "{overrides}"
+    assert {one.file for one in task.facts if one.what.startswith("default of")} == {"src/arm/cli.py"}
+
+
+def test_options_are_no_keys_where_keys_are_written_otherwise(tmp_path: Path) -> None:
+    foreign_repo(tmp_path)
+    train = ("python", "train.py", "--seed", "{seed}", "--out", "{out}", "{overrides}")
+    commands = derive.Commands(train=train, override="{key}={value}")
+    adapter = derive.task_from_commands(commands, root=tmp_path, name="arena").adapter
+    assert (adapter.config_system, adapter.defaults) == ("custom", {})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rlx.study import approval
 from rlx.study import contract as contracts
+from rlx.study import task as tasks
 from rlx.study.afford import Cost, affords
 from rlx.study.contract import POINTS
 from rlx.study.screen import screen
@@ -45,7 +46,7 @@ def test_eight_points_in_their_order_with_all_that_was_agreed(tmp_path: Path) ->
         "maximize success_rate (mean over seeds, from evaluator) by at least 0.05",
         "10 seeds a side, alpha 0.05, 2 claims",
         "guardrail median: safety must be shown, margin 1",
-        "keys (hyperparameters): algo.*, policy.*",
+        "surface hyperparameters: algo.*, policy.*",
         "forbidden: algo.total_timesteps",
         "80 seeds, 4 h, at most 3 min a seed, until 07:00",
         "trials of 30% of the steps",
@@ -68,7 +69,7 @@ def test_eight_points_in_their_order_with_all_that_was_agreed(tmp_path: Path) ->
 def test_what_is_open_says_why(tmp_path: Path) -> None:
     rlx_repo(tmp_path)
     task = rlx_task(tmp_path)
-    empty = Contract(study="a", task="lift")
+    empty = Contract(study="a", task="lift", task_sha256=tasks.sha256(task))
     rows = screen(empty, task, problems=contracts.problems(empty, task, root=tmp_path))
     assert not any(row.is_settled for row in rows)
     by_point = {row.point: row for row in rows}

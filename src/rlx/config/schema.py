@@ -123,6 +123,11 @@ class Algo(Section):
     learning_rate: Rate = 3e-4
     gamma: Share = 0.99
 
+    @property
+    def says_length(self) -> bool:
+        """Whether `total_timesteps` means anything: a program of one's own need not be told how long to train."""
+        return self.name != COMMAND or "total_timesteps" in self.model_fields_set
+
 
 class OnPolicy(Algo):
     rollout_steps: Count = 256

@@ -84,6 +84,13 @@ def all_keys(algorithm: str) -> dict[str, str]:
 
 
 @cache
+def dotted_keys(algorithm: str) -> tuple[str, ...]:
+    """Return every dotted key there is outside lists and kwargs, sections included."""
+    paths = [tuple(name.split(".")) if name else () for name in ("algo", *SECTIONS)]
+    return tuple(dotted((*path, key)) for path in paths if path not in REPEATED for key in keys(path, algorithm))
+
+
+@cache
 def _json_schema(model: type[Section]) -> dict[str, Any]:
     return model.model_json_schema()
 

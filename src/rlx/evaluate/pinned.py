@@ -25,7 +25,7 @@ from rlx.errors import EvidenceInvalid, Refused, RlxError
 from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
 from rlx.evaluate.result import LARGEST_BYTES, read_result
-from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, tail
+from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, keep, tail
 from rlx.evaluate.staged import stage
 from rlx.evaluate.tally import NoFigure, score
 from rlx.evaluate.variables import plain_environment
@@ -116,18 +116,24 @@ def _measured(asked: Pinned, subject: Subject) -> Sealed:
         except RlxError as error:
             return Sealed(subject, failure=Failure("checkpoint", error.message, error.hint))
         enforced = sandbox.probed(_box(asked, place), may_go_unenforced=asked.may_go_unenforced).document()
-        failure = _run(asked, place)
-        if failure is not None:
-            is_policys = failure.code == "command" or bool(
-                place.laid_over
-            )  # weights alone neither stall nor fill a disk
-            return Sealed(subject, failure=replace(failure, is_policys=is_policys))
-        try:
-            return Sealed(subject, _document(asked, place, enforced))
-        except NoFigure as error:
-            return Sealed(subject, failure=Failure("metric", error.message, error.hint, is_policys=False))
-        except EvidenceInvalid as error:
-            return Sealed(subject, failure=Failure("result", error.message, error.hint))
+        found = _found(asked, subject, place, enforced)
+        if found.failure is not None:
+            with place.printed.open("rb") as log:
+                keep(log, subject)
+        return found
+
+
+def _found(asked: Pinned, subject: Subject, place: _Place, enforced: Mapping[str, Any]) -> Sealed:
+    failure = _run(asked, place)
+    if failure is not None:
+        is_policys = failure.code == "command" or bool(place.laid_over)  # weights alone neither stall nor fill a disk
+        return Sealed(subject, failure=replace(failure, is_policys=is_policys))
+    try:
+        return Sealed(subject, _document(asked, place, enforced))
+    except NoFigure as error:
+        return Sealed(subject, failure=Failure("metric", error.message, error.hint, is_policys=False))
+    except EvidenceInvalid as error:
+        return Sealed(subject, failure=Failure("result", error.message, error.hint))
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ LEVEL = "sealed"
 _CODE = "import sys; sys.path.append(sys.argv[1]); from rlx.evaluate.chamber import main; main()"
 _LOOK_SECONDS = 0.2
 _LONGEST_ANSWER = 2**28
-_TAIL_BYTES = 4096
+_TAIL_BYTES, _LOG_BYTES = 4096, 2**20
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ class Subject:
     checkpoint: Path
     sha256: str | None
     out: Path
+
+    @property
+    def log(self) -> Path:
+        """Where the words of an evaluation that failed are kept."""
+        return self.out.with_suffix(".log")
 
 
 @dataclass(frozen=True)
@@ -235,6 +240,7 @@ class _Chamber:
             says = f"the evaluator ended with {evaluator.process.returncode}: {tail(evaluator.log)}"
             failure = Failure("died", says, is_policys=False)
         if failure is not None:
+            keep(evaluator.log, self.subjects[self._left[0] if self.current is None else self.current])
             self._settle(failure)
 
     def _settle(self, failure: Failure) -> None:
@@ -365,7 +371,16 @@ def _close(process: sandbox.Program) -> None:
 
 def tail(log: IO[bytes]) -> str:
     """Return the last line that a program wrote."""
-    size = log.seek(0, os.SEEK_END)
-    log.seek(max(0, size - _TAIL_BYTES))
-    lines = log.read().decode("utf-8", "replace").strip().splitlines()
+    lines = _end(log, _TAIL_BYTES).decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:300] if lines else "without a word"
+
+
+def keep(log: IO[bytes], subject: Subject) -> None:
+    """Keep what an evaluation that failed has printed, beside where its document would be."""
+    subject.log.parent.mkdir(parents=True, exist_ok=True)
+    files.write_atomic(subject.log, _end(log, _LOG_BYTES))
+
+
+def _end(log: IO[bytes], size: int) -> bytes:
+    log.seek(max(0, log.seek(0, os.SEEK_END) - size))
+    return log.read()

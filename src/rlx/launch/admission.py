@@ -17,6 +17,7 @@ from rlx import files, plugins, sandbox
 from rlx.config.load import document, parse
 from rlx.config.schema import Experiment
 from rlx.errors import RlxError
+from rlx.evaluate.seal import tail
 from rlx.launch.resources import worker_environment
 from rlx.sandbox import Box
 
@@ -46,30 +47,34 @@ def ask(
         )  # fmt: skip
         usual = worker_environment({}, root=tree, gpu=None)
         environment = {**harmless(usual), **sandbox.private(place), "PYTHONDONTWRITEBYTECODE": "1"}
-        answer, code = _asked(experiment, box, environment, tree=tree, may_go_unenforced=may_go_unenforced)
+        answer, code, said_last = _asked(experiment, box, environment, tree=tree, may_go_unenforced=may_go_unenforced)
     try:
         said = files.decode(answer)
         if said.get("backend") in plugins.BACKENDS:
             return Admission(experiment.model_copy(update={"backend": said["backend"]}))
         return Admission(None, str(said["error"]))
     except (ValueError, KeyError, TypeError, RlxError):
-        return Admission(None, f"the code of the candidate ended the check (exit {code}): its import or its env fails")
+        says = f"the code of the candidate ended the check (exit {code}): its import or its env fails: {said_last}"
+        return Admission(None, says)
 
 
 def _asked(
     experiment: Experiment, box: Box, environment: dict[str, str], *, tree: Path, may_go_unenforced: bool
-) -> tuple[bytes, int | None]:
-    child = sandbox.start(
-        [sys.executable, "-m", "rlx.launch.admission", str(tree)], box, env=environment, cwd=tree,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, may_go_unenforced=may_go_unenforced,
-    )  # fmt: skip
-    try:
-        answer, _ = child.communicate(files.encode(document(experiment)), timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.communicate()
-        return files.encode({"error": f"the code of the candidate does not answer within {SECONDS:.0f} seconds"}), None
-    return answer[-LONGEST_ANSWER:].rpartition(b"\n")[2], child.returncode
+) -> tuple[bytes, int | None, str]:
+    """Return the answer, the exit code and the last line that was said beside it."""
+    with tempfile.TemporaryFile() as log:
+        child = sandbox.start(
+            [sys.executable, "-m", "rlx.launch.admission", str(tree)], box, env=environment, cwd=tree,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, may_go_unenforced=may_go_unenforced,
+        )  # fmt: skip
+        try:
+            answer, _ = child.communicate(files.encode(document(experiment)), timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.communicate()
+            says = f"the code of the candidate does not answer within {SECONDS:.0f} seconds"
+            return files.encode({"error": says}), None, tail(log)
+        return answer[-LONGEST_ANSWER:].rpartition(b"\n")[2], child.returncode, tail(log)
 
 
 def main(argv: list[str]) -> int:

@@ -79,7 +79,7 @@ def create(experiment: Experiment, *, root: Path, lineage: Mapping[str, Any] | N
         "env": experiment.env.id,
         "algorithm": experiment.algo.name,
         "backend": experiment.backend,
-        "total_timesteps": experiment.algo.total_timesteps,
+        "total_timesteps": experiment.algo.total_timesteps if experiment.algo.says_length else 0,
         "config_hash": config_hash(experiment),
         "group_hash": group_hash(experiment),
         "argv": sys.argv,

@@ -68,7 +68,9 @@ def apply(root: Path, folder: Path, patch: bytes) -> None:
 
 
 def remove(folder: Path, *, root: Path | None = None) -> None:
-    """Remove a worktree and its branch; one that is half gone, too."""
+    """Remove a worktree and its branch; one that is half gone, too; nothing where there never was one."""
+    if not folder.parent.is_dir():
+        return
     root = root or top_and_common(folder.parent)[0]
     with _held(folder):
         mark = _mark(root, folder)

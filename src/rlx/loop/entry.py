@@ -17,6 +17,7 @@ from rlx.compare.objections import Objection, objections
 from rlx.compare.side import Side
 from rlx.config.catalog import PREFIX
 from rlx.launch import launch
+from rlx.runs.project import refuse_worktree
 from rlx.runs.run import SNAPSHOT, Run, find, names
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def read(text: str, *, root: Path, ground: Ground) -> Entry:
         return Entry(text, run=find(text, root=root))
     from rlx.config.load import load
 
+    refuse_worktree(Path(text))
     experiment = launch.check(load(Path(text)), root=root).experiment
     return Entry(text, run=_continued(experiment, root=root, ground=ground), experiment=experiment)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,25 +34,53 @@ from rlx.study.hook_view import FILE as HOOK_FILE
 from rlx.study.hook_view import hook_view
 from rlx.study.prefill import Known, Question, prefill
 from rlx.study.screen import Row, screen
+from rlx.study.state import State, lawful
 from rlx.study.study import Study, studies, task_folder, task_names, use, valid_name
 from rlx.study.task import Surface, Task
 
 
-def new_task(root: Path, name: str, *, config: Path | None = None, commands: derive.Commands | None = None) -> Task:
-    """Write a task, derived from an rlx config or drafted from commands; one that is there is not overwritten."""
+def new_task(
+    root: Path, name: str, *, config: Path | None = None, commands: derive.Commands | None = None,
+    mission: str = "", replaces: bool = False,
+) -> Task:  # fmt: skip
+    """Write a task, derived from an rlx config or drafted from commands; one that is there only where it is replaced.
+
+    Studies of a task that is replaced have its definition to look at again.
+    """
     valid_name(name, kind="task")
-    path = task_folder(root, name) / "task.yaml"
-    if path.exists():
-        raise Refused(f"task `{name}` is there already", hint=f"rlx task refresh {name} reads its files again")
+    if name in task_names(root):
+        _refuse_replacing(root, name, replaces=replaces)
     if config is not None:
-        task = derive.task_of(config, root=root, name=name)
+        task = derive.task_of(config, root=root, name=name, mission=mission)
     else:
         assert commands is not None
         task = derive.task_from_commands(commands, root=root, name=name)
+    _write_task(root, task)
+    return task
+
+
+def _refuse_replacing(root: Path, name: str, *, replaces: bool) -> None:
+    if not replaces:
+        hint = f"rlx task refresh {name} reads its files again; the same command with --replace writes it anew"
+        raise Refused(f"task `{name}` is there already", hint=hint)
+    _refuse_approved(root, name)
+
+
+def _write_task(root: Path, task: Task) -> None:
+    path = task_folder(root, task.name) / tasks.FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     _ignore(root)
     files.write_atomic(path, tasks.dump(task).encode())
-    return task
+
+
+def _refuse_approved(root: Path, task: str) -> None:
+    """Refuse to change a task that a study was approved on."""
+    for study in studies(root):
+        if study.task_name == task and study.state().approval is not None:
+            raise Refused(
+                f"study `{study.name}` was approved on task `{task}` as it was",
+                hint="put the file back, or describe another task: rlx task new NAME",
+            )
 
 
 def refresh_task(root: Path, name: str | None, *, mission: str | None = None) -> Task:
@@ -60,12 +89,7 @@ def refresh_task(root: Path, name: str | None, *, mission: str | None = None) ->
     With a mission, that is what the task is about from now on. Studies whose point this settles have it confirmed.
     """
     task = find_task(root, name)
-    for study in studies(root):
-        if study.task_name == task.name and study.state().approval is not None:
-            raise Refused(
-                f"study `{study.name}` was approved on task `{task.name}` as it was",
-                hint="put the file back, or make another task: rlx task new NAME --config FILE",
-            )
+    _refuse_approved(root, task.name)
     if task.adapter.config is not None:
         facts = derive.task_of(root / task.adapter.config, root=root, name=task.name).facts
     else:
@@ -73,13 +97,18 @@ def refresh_task(root: Path, name: str | None, *, mission: str | None = None) ->
         facts = tuple(derive.fact(one.what, one.file, root=root, line=one.line) for one in there)
     card = task.card if mission is None else task.card.model_copy(update={"mission": mission})
     task = task.model_copy(update={"facts": facts, "card": card})
-    lacking = [one for one in studies(root) if one.task_name == task.name and "task" not in one.contract().confirmed]
-    files.write_atomic(task_folder(root, task.name) / "task.yaml", tasks.dump(task).encode())
-    for study in lacking:
-        contract = _looked_at(study, study.contract(), {"task"})
+    looked_at = [(one, _refreshed(one, task)) for one in studies(root) if one.task_name == task.name]
+    _write_task(root, task)
+    for study, contract in looked_at:
         files.write_atomic(study.contract_path, contracts.dump(contract).encode())
         noticed(study)
     return task
+
+
+def _refreshed(study: Study, task: Task) -> Contract:
+    """Return a study's contract for its task as it is now."""
+    contract = study.contract().model_copy(update={"task_sha256": tasks.sha256(task)})
+    return _looked_at(study, contract, {"task"}, task)
 
 
 def find_task(root: Path, name: str | None) -> Task:
@@ -162,25 +191,49 @@ def new_study(
     is_snapshot: bool = False,
     ask: Ask | None = None,
 ) -> dict[str, Any]:
-    """Write a study's contract: inferred, as wished, answered; every point that is complete counts as confirmed."""
+    """Write a study's contract: inferred, as wished, answered; every point that is complete counts as confirmed.
+
+    A task that is not there yet is made of the config; where anything is refused, neither is written.
+    """
     valid_name(name, kind="study")
     _sane(wishes)
-    if config is not None:
-        task = task or config.stem.replace(".", "_").lower()
-        if task not in task_names(root):
-            new_task(root, task, config=config)
-    described = find_task(root, task)
+    described = _described(root, task, config)
+    study = Study(root, described.name, name)
+    _refuse_known(study)
     for says in tasks.stale(described, root):
         raise Refused(f"task `{described.name}` is stale: {says}", hint=f"rlx task refresh {described.name}")
     commit = pinned_commit(root, is_snapshot=is_snapshot)
     known = _known(wishes, root=root, commit=commit, seed_seconds=_seed_seconds(root, described))
-    made = prefill(described, known, study=name, root=root)
-    answers = _answers(made.questions, ask)
-    settings = {key: value for text in (*wishes.settings, *answers) for key, value in [setting(text)]}
-    contract = _with(made.contract, settings)
-    study = Study(root, described.name, name)
-    found(study, _confirmed(contract, described, root))
+    questions = prefill(described, known, study=name, root=root).questions
+    answers = _answers(questions, ask)
+    described = _with_mission(described, answers.pop("card.mission", ""))
+    given = [*wishes.settings, *(f"{key}={answer}" for key, answer in answers.items())]
+    settings = {key: value for text in given for key, value in [setting(text)]}
+    contract = _with(prefill(described, known, study=name, root=root).contract, settings)
+    contract = _confirmed(contract, described, root)
+    if not study.task_path.is_file() or described != study.task():
+        _write_task(root, described)
+    found(study, contract)
     return overview(study)
+
+
+def _described(root: Path, name: str | None, config: Path | None) -> Task:
+    """Return the task that a study is about; with a config the one that is made of it, written or not yet."""
+    if config is None:
+        return find_task(root, name)
+    name = name or config.stem.replace(".", "_").lower()
+    made = derive.task_of(config, root=root, name=valid_name(name, kind="task"))
+    if name not in task_names(root):
+        return made
+    known = find_task(root, name)
+    if known.adapter.config != made.adapter.config:
+        says = f"task `{name}` is there already, of {known.adapter.config or 'commands of its own'}"
+        raise Refused(says, hint=f"call this one otherwise: --task NAME --config {made.adapter.config}")
+    return known
+
+
+def _with_mission(task: Task, mission: str) -> Task:
+    return task.model_copy(update={"card": task.card.model_copy(update={"mission": mission})}) if mission else task
 
 
 def _sane(wishes: Wishes) -> None:
@@ -233,16 +286,14 @@ def _seed_seconds(root: Path, task: Task) -> float | None:
     return None
 
 
-def _answers(questions: Sequence[Question], ask: Ask | None) -> list[str]:
-    """Ask what cannot be inferred; nothing where nobody is there to answer."""
-    if ask is None:
-        return []
-    answers = []
-    for question in questions:
+def _answers(questions: Sequence[Question], ask: Ask | None) -> dict[str, str]:
+    """Ask what cannot be inferred, and return the answers by key; nothing where nobody is there to answer."""
+    answers = {}
+    for question in questions if ask is not None else ():
+        assert ask is not None
         choices = f" ({', '.join(question.choices)})" if question.choices else ""
-        answer = ask(f"{question.text}{choices}")
-        answers += [f"{question.key}={answer}"] if answer and question.point != "task" else []
-    return answers
+        answers[question.key] = ask(f"{question.text}{choices}")
+    return {key: answer for key, answer in answers.items() if answer}
 
 
 def _with(contract: Contract, settings: Mapping[str, Any]) -> Contract:
@@ -257,17 +308,25 @@ def _confirmed(contract: Contract, task: Task, root: Path) -> Contract:
     return contract.model_copy(update={"confirmed": tuple(point for point in POINTS if point not in open_points)})
 
 
-def found(study: Study, contract: Contract) -> None:
-    """Write a new study's contract and the first row of its ledger, and make it the one in use."""
-    if study.folder.exists():
+def _refuse_known(study: Study) -> None:
+    if study.contract_path.exists():
         raise Refused(f"study `{study.name}` is there already", hint=f"rlx study show {study.name}")
     if any(one.name == study.name for one in studies(study.root)):
         raise Refused(f"another task has a study `{study.name}`", hint="take another name")
-    study.folder.mkdir(parents=True)
-    (study.folder / "candidates").mkdir()
+
+
+def found(study: Study, contract: Contract) -> None:
+    """Write a new study's contract and the first row of its ledger, whole or not at all, and make it the one in use."""
+    _refuse_known(study)
+    study.folder.parent.mkdir(parents=True, exist_ok=True)
     _ignore(study.root)
-    files.write_atomic(study.contract_path, contracts.dump(contract).encode())
-    study.ledger.append("created", key="created", contract=contracts.sha256(study.contract_path))
+    with tempfile.TemporaryDirectory(prefix=".founding-", dir=study.folder.parent.parent) as place:
+        new = Path(place) / study.name
+        (new / "candidates").mkdir(parents=True)
+        files.write_atomic(new / "contract.yaml", contracts.dump(contract).encode())
+        lawful(new / "ledger.jsonl").append("created", key="created", contract=contracts.sha256(new / "contract.yaml"))
+        new.rename(study.folder)
+    files.sync_folder(study.folder.parent)
     use(study)
 
 
@@ -288,14 +347,13 @@ def amend(study: Study, changes: Sequence[str]) -> dict[str, Any]:
     if contract.study != study.name or contract.task != study.task_name:
         raise Refused("a study keeps its name and its task", hint="rlx study new NAME")
     if "confirmed" not in wanted:
-        contract = _looked_at(study, contract, {key.partition(".")[0] for key in wanted})
+        contract = _looked_at(study, contract, {key.partition(".")[0] for key in wanted}, study.task())
     files.write_atomic(study.contract_path, contracts.dump(contract).encode())
     return noticed(study)
 
 
-def _looked_at(study: Study, contract: Contract, changed: Collection[str]) -> Contract:
+def _looked_at(study: Study, contract: Contract, changed: Collection[str], task: Task) -> Contract:
     """Count points as confirmed whose keys were changed, or which lack nothing since: somebody has looked at them."""
-    task = study.task()
     lacked = {one.point for one in contracts.problems(study.contract(), task, root=study.root)
               if one.says != contracts.UNCONFIRMED}  # fmt: skip
     complete = _confirmed(contract, task, study.root).confirmed
@@ -304,7 +362,7 @@ def _looked_at(study: Study, contract: Contract, changed: Collection[str]) -> Co
     return contract.model_copy(update={"confirmed": points})
 
 
-_POINT_OF = {"guardrails": "metric"}
+_POINT_OF = {"guardrails": "metric", "task_sha256": "task"}
 """The points of the contract's sections that are not called like them."""
 
 
@@ -342,10 +400,20 @@ def overview(study: Study) -> dict[str, Any]:
         "notes": [str(one) for one in contracts.notes(contract, task)],
         "points": [row.document() for row in _screen(study, contract, task, found)],
         "affords": list(_affords(study, contract)),
+        "rehearsal": _rehearsal(state),
         "sha256": contracts.sha256(study.contract_path),
         "file": study.contract_path.relative_to(study.root).as_posix(),
         "command": proceed.next_step(study).command,
     }
+
+
+def _rehearsal(state: State) -> str:
+    """Say how the last rehearsal went, and whether it was one of the contract as it is."""
+    if state.rehearsal is None:
+        return "none yet"
+    failed = [one for one in state.rehearsal["checks"] if not one["ok"]]
+    went = f"failed: {failed[0]['name']}: {failed[0]['says']}" if failed else "the whole path works"
+    return went if state.rehearsal["contract"] == state.contract else f"{went} (of the contract as it was before)"
 
 
 def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[contracts.Problem]) -> tuple[Row, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from rlx import files, sandbox
@@ -21,21 +22,29 @@ from rlx.study.standing import Draw
 from rlx.study.study import Study
 
 EPISODES = 2
+LINES = 20
+"""How much of a job's own log is shown where it failed."""
 
 
 class Rehearsal:
-    """One walk: every step says what it saw, and the first that fails ends it."""
+    """One walk: every step says what it saw, and the first that fails ends it and leaves its traces.
+
+    These are the run with its logs, what an evaluation printed, and the worktree; the next walk begins without them.
+    """
 
     def __init__(self, study: Study, *, say: Say) -> None:
         self.study = study
         self.say = say
+        self.evaluator = Evaluator(study)
         self.run: Run | None = None
+        self.document: Mapping[str, Any] = {}
         self.score = float("nan")
         self.checks: list[dict[str, Any]] = []
 
     def walk(self) -> dict[str, Any]:
-        """Walk the path, write how it went into the ledger, and leave nothing behind."""
+        """Walk the path and write how it went into the ledger; a path that works leaves nothing behind."""
         door.reconcile(self.study)
+        self._clear()
         steps: dict[str, Callable[[], str]] = {
             "contract": self._contract,
             "disk": self._disk,
@@ -45,6 +54,7 @@ class Rehearsal:
             "launcher": self._launch,
             "training": self._train,
             "evaluation": self._evaluate,
+            "metric": self._metric,
             "decision": self._decide,
             "revert": self._revert,
         }
@@ -57,16 +67,39 @@ class Rehearsal:
             "rehearsed", contract=contracts.sha256(self.study.contract_path), ok=is_well, checks=self.checks,
             enforced=found,
         )  # fmt: skip
-        return {"study": self.study.name, "ok": is_well, "checks": self.checks, "enforced": found}
+        told = {"study": self.study.name, "ok": is_well, "path": list(steps), "checks": self.checks, "enforced": found}
+        return {**told, **({} if is_well else self._traces())}
+
+    def _clear(self) -> None:
+        """Take away what an earlier walk left, unless its job still runs: then this one goes on with that."""
+        if not any(job.candidate == REHEARSAL for job in self.study.state().open_jobs):
+            shutil.rmtree(self._out, ignore_errors=True)
+            worktree.remove(self.study.worktree(REHEARSAL), root=self.study.root)
 
     def _took(self, name: str, step: Callable[[], str]) -> bool:
         try:
-            says, is_well = step(), True
+            says, is_well, hint = step(), True, None
         except RlxError as error:
-            says, is_well = error.message, False
-        self.checks.append({"name": name, "ok": is_well, "says": says})
+            says, is_well, hint = error.message, False, error.hint
+        self.checks.append({"name": name, "ok": is_well, "says": says, **({"hint": hint} if hint else {})})
         self.say(f"{'ok' if is_well else 'failed'}: {name}: {says}")
         return is_well
+
+    def _traces(self) -> dict[str, Any]:
+        """Return the end of the log of what failed, where all of it is, and what shows it."""
+        printed = next(iter(sorted(self._out.glob("*.log"))), None)
+        if printed is None and self.run is not None:
+            printed = next(iter(sorted((self.run.path / "logs").glob("seed_*.log"))), None)
+        if printed is None:
+            return {}
+        lines = printed.read_text(encoding="utf-8", errors="replace").splitlines()
+        log = printed.relative_to(self.study.root).as_posix()
+        reads = f"rlx logs {self.run.name}" if self.run and printed.is_relative_to(self.run.path) else f"cat {log}"
+        return {"log": log, "tail": lines[-LINES:], "reads": reads}
+
+    @property
+    def _out(self) -> Path:
+        return self.study.evidence / "smoke"
 
     def _contract(self) -> str:
         found = contracts.problems(self.study.contract(), self.study.task(), root=self.study.root)
@@ -90,7 +123,9 @@ class Rehearsal:
         return f"{found.mechanism} holds: {denied} ways out were tried and denied"
 
     def _evaluator(self) -> str:
-        return f"pinned as {Evaluator(self.study).pin.sha256[:12]}"
+        if door.unapproved(self.study, self.study.state(), self.study.contract()):
+            self.evaluator.pin = self.evaluator.fresh()  # an earlier one may be of another commit
+        return f"pinned as {self.evaluator.pin.sha256[:12]}"
 
     def _worktree(self) -> str:
         examined = door.examine(self.study, REHEARSAL)
@@ -119,14 +154,16 @@ class Rehearsal:
         if weights is None:
             raise EvidenceInvalid(f"{self.run.name} left no checkpoint")
         draw = Draw("search", 0, EPISODES, (REHEARSAL,), 0)
-        out = self.study.evidence / "smoke"
-        evaluator = Evaluator(self.study)
-        document = next(evaluator.measure(REHEARSAL, self.run.name, {seed.number: weights}, draw, out)).document
-        if document.get("failure"):
-            raise EvidenceInvalid(f"{document['failure']['code']}: {document['failure']['says']}")
-        self.score = score_of(self.study, document)
+        found = self.evaluator.measure(REHEARSAL, self.run.name, {seed.number: weights}, draw, self._out)
+        self.document = next(found).document
+        if self.document.get("failure"):
+            raise EvidenceInvalid(f"{self.document['failure']['code']}: {self.document['failure']['says']}")
+        return f"{EPISODES} episodes ({self.document['level']})"
+
+    def _metric(self) -> str:
+        self.score = score_of(self.study, self.document)
         metric = self.study.contract().metric
-        return f"{metric.name if metric else ''} {self.score:.4g} ({document['level']})"
+        return f"{metric.name if metric else ''} {self.score:.4g}"
 
     def _decide(self) -> str:
         same = [self.score] * RULE.head

@@ -124,7 +124,8 @@ def _hint(budget: Budget, metric: Metric, cost: Cost, rule: Rule) -> str:
     for share in SHARES:
         (_, most), expected = _candidates(_left(budget, metric, cost, share, rule), budget, rule)
         if share < budget.trial_steps and most:
-            return f"shorten the trials: budget.trial_steps: {share:g} affords about {max(expected, 1)} candidates"
+            about = counted(max(expected, 1), "candidate")
+            return f"shorten the trials: budget.trial_steps: {share:g} affords about {about}"
     need = _pool(metric, rule) + 2 * metric.seeds + rule.first
     hours = need * cost.seconds / 3600
     return f"one candidate takes {need} seeds in all, {hours:.1f} h at this cost"

@@ -15,6 +15,7 @@ from rlx.config.expression import Expression
 from rlx.config.schema import METRICS
 from rlx.config.yaml_lines import Sort
 from rlx.errors import did_you_mean
+from rlx.runs.reader import listed
 from rlx.study import document, evaluator, patterns, remedy
 from rlx.study import task as tasks
 from rlx.study.remedy import Open
@@ -54,6 +55,7 @@ SEALED_FIGURES = (
 USUAL_STOP = "rejected_in_a_row >= 8"
 STOP_NAMES = ("candidates", "rejected_in_a_row", "debug_in_a_row", "gain", "spent", "hours")
 COMMENTS = {
+    "task_sha256": "Of what the task says: a task that says something else is not the one that was approved.",
     "confirmed": "Points that a person has looked at and agreed to; all eight are needed. Any edit voids an approval.",
     "metric": "2. The one figure that decides.",
     "metric.source": "evaluator, or training (reported: never moves an incumbent)",
@@ -183,8 +185,12 @@ def notes(contract: Contract, task: Task) -> tuple[Problem, ...]:
 
 def _notes(contract: Contract, task: Task) -> Iterator[tuple[Point, str]]:
     metric, evaluation, automation = contract.metric, contract.evaluation, contract.automation
+    if task.adapter.kind == "command" and not any("{steps}" in word for word in task.adapter.train):
+        yield "budget", "the training command has no {steps}: trials and the rehearsal train as long as a full training"
     if metric and metric.seeds < MINIMUM_SEEDS:
         yield "metric", f"{metric.seeds} seeds a side: every verdict is provisional and never moves an incumbent"
+    for says in _whole_steps(contract, task):
+        yield "scope", says
     if evaluation and evaluation.level == "reported":
         yield "evaluation", "level reported: scores come from the training's own logs and never move an incumbent"
     if metric and metric.source == "training" and task.adapter.kind == "rlx":
@@ -195,6 +201,17 @@ def _notes(contract: Contract, task: Task) -> Iterator[tuple[Point, str]]:
         yield "automation", "where the kernel has no sandbox, jobs run without one; evidence says so"
     if automation and automation.unattended and automation.approval == "asserted":
         yield "automation", "unattended with an asserted approval: anyone on this account could have made it"
+
+
+def _whole_steps(contract: Contract, task: Task) -> Iterator[str]:
+    """Yield what a scope opens with a reward that an environment makes inside its `step`."""
+    for path in allowed(contract.scope, task).paths if contract.scope else ():
+        if (patterns.split(path)[1] or "").rpartition(".")[2] == "step":
+            yield (
+                f"`{path}` is all of `step`: beside the reward, a candidate may change there how the world moves, what "
+                "is observed and when an episode ends, in training; scores come from the pinned copy. To open the "
+                "reward alone, move it into a function of its own, commit, and write the task anew (task new --replace)"
+            )
 
 
 def allowed(scope: Scope, task: Task) -> Place:
@@ -226,6 +243,9 @@ def is_return(name: str) -> bool:
 def _task(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     if contract.task != task.name:
         yield f"the contract is for task `{contract.task}`, this one is `{task.name}`"
+    elif contract.task_sha256 != tasks.sha256(task):
+        says = "the task says something else now than when this was settled; look at it again"
+        yield Open(says, remedy.amend(contract, "task_sha256", tasks.sha256(task)))
     if not task.card.mission.strip():
         yield Open("the card has no mission: what should get better", remedy.mission(contract, task))
     outdated = set(tasks.stale(task, root))
@@ -302,13 +322,48 @@ def _scope(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     for pattern in scope.paths:
         problem = tasks.place_problem(pattern, root)
         if problem is not None:
-            yield Open(f"`{pattern}` {problem}", remedy.without(contract, "scope.paths", scope.paths, pattern))
-    for pattern in scope.forbidden:
-        if "/" in pattern and (problem := patterns.path_problem(pattern)) is not None:
-            out = remedy.without(contract, "scope.forbidden", scope.forbidden, pattern)
-            yield Open(f"forbidden `{pattern}` {problem}", out)
+            meant = tasks.place_meant(pattern, root)
+            command = remedy.mended(contract, "scope.paths", scope.paths, pattern, meant)
+            yield Open(f"`{pattern}` {problem}{_meant(meant)}", command)
+    known = evaluator.known_keys(task, root)
+    yield from _forbidden_problems(contract, scope, known, root)
+    yield from _unknown_keys(opened, contract, task, known)
     yield from _key_problems(opened, contract, task)
     yield from _path_problems(opened, contract, task, root)
+
+
+def _meant(near: str | None) -> str:
+    return f"; did you mean `{near}`?" if near else ""
+
+
+def _forbidden_problems(contract: Contract, scope: Scope, known: Sequence[str], root: Path) -> Iterator[Open]:
+    """Yield what is forbidden and probably means something else: what it should close would be open."""
+    for pattern in scope.forbidden:
+        problem = tasks.place_problem(pattern, root)
+        if problem is None:
+            continue
+        if "/" in pattern or patterns.split(pattern)[1] is not None:
+            meant, says = tasks.place_meant(pattern, root), problem
+            is_wrong = meant is not None or patterns.path_problem(pattern) is not None
+        else:
+            meant, says = evaluator.unknown_key(pattern, known) if known else None, "is no key, and no file"
+            is_wrong = bool(meant)
+        if is_wrong:
+            command = remedy.mended(contract, "scope.forbidden", scope.forbidden, pattern, meant)
+            yield Open(f"forbidden `{pattern}` {says}{_meant(meant)}", command)
+
+
+def _unknown_keys(opened: Place, contract: Contract, task: Task, known: Sequence[str]) -> Iterator[Open]:
+    """Yield keys in scope that the training does not take."""
+    assert contract.scope is not None
+    for key in opened.keys if known else ():
+        meant = evaluator.unknown_key(key, known)
+        if meant is None:
+            continue
+        is_own = key in contract.scope.keys
+        command = remedy.mended(contract, "scope.keys", contract.scope.keys, key, meant)
+        there = _meant(meant) or f"; there are: {listed([one for one in known if '.' not in one] or list(known))}"
+        yield Open(f"there is no key `{key}`{there}", command if is_own else remedy.task_mended(task, is_stale=False))
 
 
 def _key_problems(opened: Place, contract: Contract, task: Task) -> Iterator[str | Open]:
@@ -350,14 +405,39 @@ def _path_problems(opened: Place, contract: Contract, task: Task, root: Path) ->
             ):
                 continue
             if file in own:
-                yield f"`{pattern}` reaches `{file}`, which is the evaluator's and may never be in scope"
+                says = f"`{pattern}` reaches `{file}`, which is the evaluator's and may never be in scope"
+                yield Open(says, _closed(contract, task, pattern, file))
             elif region is None:
-                yield f"`{pattern}` covers `{file}`, which the metric is computed from; name regions of it instead"
+                says = f"`{pattern}` covers `{file}`, which the metric is computed from; name regions of it instead"
+                yield Open(says, _closed(contract, task, pattern, file, tasks.regions(path, root)))
             elif metric is not None and is_return(metric.name):
-                yield (
-                    f"`{pattern}` is in a file that `{metric.name}` is computed from;"
-                    " choose a task metric such as success_rate"
-                )
+                says = f"`{pattern}` is in a file that `{metric.name}` is computed from; choose a task metric"
+                yield Open(says, _task_metric(contract, task))
+
+
+def _closed(contract: Contract, task: Task, pattern: str, file: str, regions: Sequence[str] = ()) -> str:
+    """Return the command that closes a file to candidates: the pattern that names it goes, or regions take its place;
+    one that covers more than it stays, and the file is forbidden."""
+    scope, path = contract.scope, patterns.split(file)[0]
+    assert scope is not None
+    if patterns.split(pattern)[0].removeprefix("./") != path:
+        return remedy.amend(contract, "scope.forbidden", [*scope.forbidden, path])
+    paths = [*(one for one in scope.paths if one != pattern), *regions]
+    surfaces = [one for one in scope.surfaces if pattern not in task.surfaces.get(one, Place()).paths]
+    kept = [
+        one for name in scope.surfaces if name not in surfaces for one in task.surfaces[name].paths if one != pattern
+    ]
+    keys = [one for name in scope.surfaces if name not in surfaces for one in task.surfaces[name].keys]
+    changed: dict[str, Sequence[str]] = {"scope.paths": [*paths, *kept]}
+    if len(surfaces) < len(scope.surfaces):
+        changed |= {"scope.surfaces": surfaces, "scope.keys": [*scope.keys, *keys]}
+    return remedy.amends(contract, changed)
+
+
+def _task_metric(contract: Contract, task: Task) -> str:
+    level = contract.evaluation.level if contract.evaluation else remedy.level(task)
+    others = [one for one in figures_of(task, level) if not is_return(one)]
+    return remedy.amend(contract, "metric.name", "success_rate" if level == "sealed" else (others or ["NAME"])[0])
 
 
 def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:

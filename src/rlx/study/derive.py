@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from rlx.config.schema import Experiment, Source, Wrapper
 from rlx.config.yaml_lines import Document
 from rlx.diagnose.reward_code import reward_functions
 from rlx.errors import ConfigError, NotFound, UsageError
+from rlx.evaluate.sources import files_behind
 from rlx.study import patterns
 from rlx.study import region as regions
 from rlx.study.evaluator import RLX_KEYS, shapes_reward
@@ -26,16 +27,15 @@ STAGED = re.compile(r"difficulty|level|curriculum|stage", re.I)
 OVERRIDES = {"hydra": "{key}={value}", "argparse": "--{key}={value}", "tyro": "--{key}={value}"}
 
 
-def task_of(config: Path, *, root: Path, name: str) -> Task:
+def task_of(config: Path, *, root: Path, name: str, mission: str = "") -> Task:
     """Derive a task from an rlx config of the project: surfaces, and facts with file, line and hash."""
     file = _inside(config, root)
     stacked = layers.stack(root / file).document
     experiment = load.read(root / file)
+    usual = f"Improve the {experiment.eval.metric or 'return'} of {experiment.algo.name} on {_env(experiment)}."
     return Task(
         name=name,
-        card=Card(
-            mission=f"Improve the {experiment.eval.metric or 'return'} of {experiment.algo.name} on {_env(experiment)}."
-        ),
+        card=Card(mission=mission or usual),
         adapter=Adapter(kind="rlx", config=file, config_system="rlx", steps=experiment.algo.total_timesteps),
         surfaces=_surfaces(experiment, root, file),
         facts=tuple(_facts(experiment, stacked, root, file)),
@@ -179,16 +179,16 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     bare = Adapter(kind="command", train=commands.train, eval=commands.eval, python_path=commands.python_path)
     entries = [file for file in entry_files(commands.train, bare, root) if (root / file).is_file()]
     scoring = [file for file in entry_files(commands.eval, bare, root) if (root / file).is_file()]
-    system, options = _options(entries[0], root) if entries else ("none", {})
+    options = _options(entries, commands, root)
     filled = {word[2:].partition("=")[0] for word in commands.train if word.startswith("--")}
-    tunable = {key: option for key, option in options.items() if key not in filled and not patterns.is_seed_key(key)}
-    override = commands.override or OVERRIDES.get(system, "{key}={value}")
+    tunable = {key: one for key, one in options.known.items() if key not in filled and not patterns.is_seed_key(key)}
+    override = commands.override or OVERRIDES.get(options.system, "{key}={value}")
     adapter = Adapter(
         kind="command",
         prefix=commands.prefix,
         train=commands.train if not tunable or "{overrides}" in commands.train else (*commands.train, "{overrides}"),
         eval=commands.eval,
-        config_system=system,
+        config_system=options.system,
         override=override,
         defaults={key: option.value for key, option in tunable.items()},
         steps=commands.steps,
@@ -207,51 +207,106 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
         surfaces["evaluator"] = Place(paths=tuple(scoring))
     facts = [fact("what trains", file, root=root) for file in entries]
     facts += [fact("what evaluates", file, root=root) for file in scoring]
-    facts += [fact(f"default of {key}", entries[0], root=root, line=option.line) for key, option in tunable.items()]
+    facts += [fact(f"default of {key}", options.file, root=root, line=one.line) for key, one in tunable.items()]
     card = Card(mission=commands.mission)
     return Task(name=name, card=card, adapter=adapter, surfaces=surfaces, facts=tuple(facts))
 
 
 @dataclass(frozen=True)
 class _Option:
-    value: str | int | float | bool
+    value: str | int | float | bool | None
     line: int
 
 
-def _options(file: str, root: Path) -> tuple[Any, dict[str, _Option]]:
-    """Return the config system an entry file uses and, for argparse, its options with their defaults."""
-    try:
-        tree = ast.parse((root / file).read_bytes())
-    except (SyntaxError, ValueError):
-        return "none", {}
-    imported = {
-        alias.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
-    }
-    imported |= {(node.module or "").partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    system = next((one for one in ("hydra", "tyro", "gin", "argparse") if one in imported), "none")
-    return system, dict(_arguments(tree)) if system == "argparse" else {}
+@dataclass(frozen=True)
+class _Options:
+    """The config system of a program, and of argparse the options it takes, with the file they stand in."""
+
+    system: Any = "none"
+    file: str = ""
+    known: Mapping[str, _Option] = field(default_factory=dict)
 
 
-def _arguments(tree: ast.Module) -> Iterator[tuple[str, _Option]]:
-    for node in ast.walk(tree):
-        if not (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
-        ):
+def _options(entries: Sequence[str], commands: Commands, root: Path) -> _Options:
+    """Look for options in the entry file and in what it imports of the project; the first that has a system counts."""
+    for file in (*entries[:1], *files_behind(entries[:1], root=root, folders=commands.python_path)):
+        try:
+            tree = ast.parse((root / file).read_bytes())
+        except (OSError, SyntaxError, ValueError):
             continue
-        names = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        system = next((one for one in ("hydra", "tyro", "gin", "argparse") if one in _imported(tree)), None)
+        if system == "argparse":
+            return _argparse(tree, file, commands)
+        if system is not None:
+            return _Options(system)
+    return _Options()
+
+
+def _argparse(tree: ast.Module, file: str, commands: Commands) -> _Options:
+    """Return argparse's options as keys; where keys are written otherwise, they are another system's."""
+    if commands.override is not None and not commands.override.startswith("--{key}"):
+        return _Options("custom")
+    return _Options("argparse", file, dict(_arguments(tree, commands.train)))
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    nodes = list(ast.walk(tree))
+    found = {alias.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return found | {(node.module or "").partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def _arguments(tree: ast.Module, words: Argv) -> Iterator[tuple[str, _Option]]:
+    """Yield the options that take a value, without those of other sub-commands; a default that is computed is None."""
+    others = {name for name, command in _subparsers(tree).items() if command not in words}
+    for call in (node for node in ast.walk(tree) if _is_call(node, "add_argument")):
+        assert isinstance(call, ast.Call)
+        names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
         long = next((name[2:] for name in names if name.startswith("--")), None)
-        default = next((one.value for one in node.keywords if one.arg == "default"), None)
-        if long and isinstance(default, ast.Constant) and isinstance(default.value, (str, int, float)):
-            yield long, _Option(default.value, node.lineno)
-        elif long and isinstance(default, ast.UnaryOp) and isinstance(default.operand, ast.Constant):
-            yield long, _Option(ast.literal_eval(default), node.lineno)
+        given = {one.arg: one.value for one in call.keywords}
+        if long and "action" not in given and _receiver(call) not in others:
+            yield long, _Option(_constant(given.get("default")), call.lineno)
+
+
+def _subparsers(tree: ast.Module) -> dict[str, str]:
+    """Return the variables that hold a sub-command's parser, or a group of it, with the sub-command's name."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name) or not isinstance(node.value, ast.Call):
+            continue
+        first = node.value.args[0] if node.value.args else None
+        if _is_call(node.value, "add_parser") and isinstance(first, ast.Constant):
+            found[target.id] = str(first.value)
+        elif _is_call(node.value, "add_argument_group") and _receiver(node.value) in found:
+            found[target.id] = found[_receiver(node.value)]
+    return found
+
+
+def _is_call(node: ast.AST, method: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
+
+
+def _receiver(call: ast.Call) -> str:
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.value.id if isinstance(call.func.value, ast.Name) else ""
+
+
+def _constant(node: ast.expr | None) -> str | int | float | bool | None:
+    try:
+        value = ast.literal_eval(node) if node is not None else None
+    except (ValueError, TypeError):
+        return None
+    return value if isinstance(value, (str, int, float)) else None
 
 
 def source_of(text: str, names: Mapping[str, str] | None = None) -> Source:
-    """Read `reader:where` as it is typed: `tensorboard:{out}/tb`, `jsonl:{out}/metrics.jsonl`, `stdout:PATTERN`."""
+    """Read `reader:where` as it is typed: `tensorboard:{out}/tb`, `jsonl:{out}/metrics.jsonl`, `stdout:PATTERN`.
+
+    Of the names, `step` is what the source calls a step.
+    """
     reader, mark, where = text.partition(":")
     if not mark or reader not in READERS:
         raise UsageError(f"`{text}` is no source", hint=f"READER:PATH, with one of {', '.join(READERS)}")
-    if reader == "stdout":
-        return Source(reader="stdout", pattern=where, names=dict(names or {}))
-    return Source.model_validate({"reader": reader, "path": where, "names": dict(names or {})})
+    figures = dict(names or {})
+    data = {"reader": reader, "step": figures.pop("step", "step"), "names": figures}
+    return Source.model_validate({**data, **({"pattern": where} if reader == "stdout" else {"path": where})})

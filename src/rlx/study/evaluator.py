@@ -8,23 +8,23 @@ same for both sides.
 from __future__ import annotations
 
 import ast
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from rlx import tools
 from rlx.config import layers, load
+from rlx.config.keys import OTHER_NAMES
 from rlx.config.schema import Experiment
-from rlx.errors import RlxError
+from rlx.config.sections import dotted_keys
+from rlx.errors import RlxError, did_you_mean
 from rlx.evaluate.sources import files_behind
 from rlx.study import patterns
+from rlx.study.listing import files_in
 from rlx.study.task import Task, entry_files
 
 RLX_KEYS = ("eval.*", "env.id", "seed", "seeds", "run_name", "extends", "schema")
 """Keys of an rlx config that say how a policy is measured, which world it is measured in, and which replicate it is."""
 REWARD_WRAPPERS = ("clip_reward", "scale_reward", "ClipReward", "TransformReward", "NormalizeReward")
-NOT_CODE = (".git", ".rlx", "runs", "__pycache__", "node_modules", "site-packages")
-MOST_FILES = 50_000
 
 
 def keys(task: Task) -> tuple[str, ...]:
@@ -76,6 +76,43 @@ def experiment_of(task: Task, root: Path) -> Experiment | None:
         return None
 
 
+def known_keys(task: Task, root: Path) -> tuple[str, ...]:
+    """Return the config keys that a task's training takes; empty where that is not known."""
+    named = [key for place in task.surfaces.values() for key in place.keys if not patterns.is_glob(key)]
+    if task.adapter.kind == "command":
+        return (*task.adapter.defaults, *named) if task.adapter.config_system == "argparse" else ()
+    experiment = experiment_of(task, root)
+    if experiment is None:
+        return ()
+    own = [f"{section}.{name}" for section, given in _free(experiment).items() for name in given]
+    return tuple(dict.fromkeys((*dotted_keys(experiment.algo.name), *own)))
+
+
+def _free(experiment: Experiment) -> dict[str, Mapping[str, Any]]:
+    """Return the sections of a config that take any key, with what they have."""
+    return {"env.kwargs": experiment.env.kwargs, "policy.kwargs": experiment.policy.kwargs}
+
+
+def unknown_key(pattern: str, known: Sequence[str]) -> str | None:
+    """Say what may have been meant by a pattern that no known key fits: a key, or nothing; None where one fits.
+
+    Below sections that take any key (`env.kwargs`) another name is unknown only where it is almost one that is there.
+    """
+    stem = pattern.removesuffix(".*")
+    if any(patterns.covers_key(pattern, key) or patterns.covers_key(stem, key) for key in known):
+        return None
+    other = OTHER_NAMES.get(stem.rpartition(".")[2], "")
+    near = other if other in known else did_you_mean(stem, tuple(known)) or ""
+    is_free = any(part in known and part.endswith(".kwargs") for part in _above(stem)) or "env.wrappers" in _above(stem)
+    is_same_place = near.rpartition(".")[0] == stem.rpartition(".")[0]
+    return None if is_free and not (near and is_same_place) else near
+
+
+def _above(key: str) -> list[str]:
+    parts = key.split(".")
+    return [".".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
 def _protocol_names(task: Task, root: Path) -> tuple[str, ...]:
     """Return what the evaluation env is made from: its id and its wrappers, without those that only shape rewards."""
     experiment = experiment_of(task, root)
@@ -124,22 +161,3 @@ def _bases(task: Task, root: Path) -> Iterator[str]:
         path = Path(place.source)
         if path.is_file() and path.resolve().is_relative_to(root.resolve()):
             yield path.resolve().relative_to(root.resolve()).as_posix()
-
-
-def files_in(root: Path) -> tuple[str, ...]:
-    """Return the repository's files: what git knows or would add, else all but hidden folders and runs."""
-    listed = tools.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=root)
-    if listed is not None:
-        return tuple(name for name in listed.split("\0") if name)
-    return tuple(_walked(root))
-
-
-def _walked(root: Path) -> Iterator[str]:
-    count = 0
-    for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in NOT_CODE and not name.startswith(".")]
-        for name in names:
-            count += 1
-            if count > MOST_FILES:
-                return
-            yield Path(folder, name).relative_to(root).as_posix()

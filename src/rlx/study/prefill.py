@@ -11,6 +11,7 @@ from pathlib import Path
 from rlx import files
 from rlx.compare.race import RULE
 from rlx.study import evaluator, remedy
+from rlx.study import task as tasks
 from rlx.study.approval import default_level
 from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return
 from rlx.study.task import Surface, Task
@@ -32,9 +33,11 @@ MINIMIZED = re.compile(r"loss|error|cost|regret|distance|violation|collision|fal
 CANDIDATES = 10
 """How many candidates a budget is made for where nobody said how much there is."""
 SLACK = 2.0
-"""A seed may take this many times what it took; then it is killed."""
+"""A seed may take this many times what it took; then it is killed. Where nobody measured it: its share of the hours."""
 STOP = ("rejected_in_a_row >= 8", "debug_in_a_row >= 3")
-FIXED = ("algo.total_timesteps", "total_timesteps", "total-timesteps", "steps", "num_steps", "episodes")
+FIXED = re.compile(
+    r"(algo\.)?((total|num|max|n)[-_])?(env[-_])?(time-?steps|steps|iterations|episodes|generations|frames)", re.I
+)
 """Keys that make a training longer: more of it is no improvement of it."""
 
 
@@ -87,6 +90,7 @@ def prefill(task: Task, known: Known, *, study: str, root: Path) -> Prefilled:
     contract = Contract(
         study=study,
         task=task.name,
+        task_sha256=tasks.sha256(task),
         metric=metric,
         guardrails=known.guardrails,
         scope=scope,
@@ -124,7 +128,7 @@ def _metric_name(task: Task, level: Level, root: Path) -> str | None:
 
 def _scope(task: Task, known: Known, metric: Metric | None) -> Scope | None:
     """Return the scope that was asked for, else the hyperparameters, with the length of a training kept as it is."""
-    forbidden = tuple(key for key in FIXED if _has_key(task, key))
+    forbidden = tuple(key for key in _keys(task) if FIXED.fullmatch(key))
     if known.surfaces or known.paths or known.keys:
         return Scope(surfaces=known.surfaces, paths=known.paths, keys=known.keys, forbidden=forbidden)
     wanted: tuple[Surface, ...] = ("hyperparameters",)
@@ -134,8 +138,8 @@ def _scope(task: Task, known: Known, metric: Metric | None) -> Scope | None:
     return Scope(surfaces=surfaces, forbidden=forbidden) if surfaces else None
 
 
-def _has_key(task: Task, key: str) -> bool:
-    return key.startswith("algo.") if task.adapter.kind == "rlx" else key in task.adapter.defaults
+def _keys(task: Task) -> tuple[str, ...]:
+    return ("algo.total_timesteps",) if task.adapter.kind == "rlx" else tuple(task.adapter.defaults)
 
 
 def _budget(known: Known) -> Budget | None:
@@ -150,7 +154,8 @@ def _budget(known: Known) -> Budget | None:
     else:
         return None
     hours = known.hours or _up(seeds * seconds * SLACK / 3600)
-    minutes = min(_up(seconds * SLACK / 60), hours * 60)
+    longest = seconds * SLACK if known.seed_seconds is not None else seconds
+    minutes = min(_up(longest / 60), hours * 60)
     return Budget(
         seeds=seeds, hours=hours, per_seed_minutes=minutes, until=known.until, trial_steps=known.trial_steps
     )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.config.load import parse, read
-from rlx.config.schema import Experiment
+from rlx.config.schema import Algo, Experiment
 from rlx.errors import ConfigError
 from rlx.study.candidate import Candidate
 from rlx.study.contract import Contract
@@ -38,13 +38,19 @@ def job_experiment(
     hardware = contract.hardware
     assert hardware is not None
     assert contract.budget is not None
-    total = full.algo.total_timesteps
     share = {"smoke": SMOKE_SHARE, "confirmation": 1.0}.get(phase, contract.budget.trial_steps)
     resources = full.resources.model_copy(
         update={"cores": hardware.cores, "gpus": hardware.gpus or None, "memory": hardware.memory_gb}
     )
-    shortened = full.algo.model_copy(update={"total_timesteps": max(1, int(total * share))})
-    return full.model_copy(update={"run_name": name, "seeds": tuple(seeds), "algo": shortened, "resources": resources})
+    named = {"run_name": name, "seeds": tuple(seeds), "algo": _shortened(full.algo, share), "resources": resources}
+    return full.model_copy(update=named)
+
+
+def _shortened(algo: Algo, share: float) -> Algo:
+    """Return a share of a training; one whose length nobody said stays as it is."""
+    if not algo.says_length:
+        return algo
+    return algo.model_copy(update={"total_timesteps": max(1, int(algo.total_timesteps * share))})
 
 
 def _command_config(task: Task, changes: Mapping[str, Any]) -> dict[str, Any]:

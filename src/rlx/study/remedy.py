@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlx.study.task import Task
@@ -23,13 +23,29 @@ class Open:
 
 def amend(contract: Contract, key: str, value: object) -> str:
     """Return the command that sets a key of a contract; values are written as JSON, which is YAML too."""
+    return amends(contract, {key: value})
+
+
+def amends(contract: Contract, values: Mapping[str, object]) -> str:
+    """Return the command that sets several keys at once."""
+    return f"rlx study amend {contract.study} {' '.join(_set(key, value) for key, value in values.items())}"
+
+
+def _set(key: str, value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"rlx study amend {contract.study} -s {shlex.quote(f'{key}={text}')}"
+    return f"-s {shlex.quote(f'{key}={text}')}"
 
 
 def without(contract: Contract, key: str, values: Sequence[str], wrong: str) -> str:
     """Return the command that takes one entry out of a list of a contract."""
     return amend(contract, key, [one for one in values if one != wrong])
+
+
+def mended(contract: Contract, key: str, values: Sequence[str], wrong: str, right: str | None) -> str:
+    """Return the command that puts what was meant in the place of an entry of a list, or takes that out."""
+    return amend(
+        contract, key, list(dict.fromkeys(right if one == wrong else one for one in values if right or one != wrong))
+    )
 
 
 def mission(contract: Contract, task: Task) -> str:
@@ -82,4 +98,4 @@ def task_mended(task: Task, *, is_stale: bool) -> str:
     if is_stale:
         return f"rlx task refresh {task.name}"
     anew = f"--config {shlex.quote(task.adapter.config)}" if task.adapter.config else "--train COMMAND"
-    return f"edit .rlx/tasks/{task.name}/task.yaml, or write it anew: rlx task new {task.name} {anew}"
+    return f"edit .rlx/tasks/{task.name}/task.yaml, or write it anew: rlx task new {task.name} {anew} --replace"

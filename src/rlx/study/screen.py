@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlx.figures import counted
-from rlx.study.contract import Problem, allowed
-from rlx.study.task import Task
+from rlx.study.contract import Problem
+from rlx.study.task import Place, Task
 from rlx.study.terms import POINTS, Contract, Point
 
 
@@ -89,12 +89,13 @@ def _metric(contract: Contract, task: Task) -> Iterator[str]:
 def _scope(contract: Contract, task: Task) -> Iterator[str]:
     if contract.scope is None:
         return
-    opened = allowed(contract.scope, task)
-    named = f" ({', '.join(contract.scope.surfaces)})" if contract.scope.surfaces else ""
-    yield f"keys{named}: {', '.join(opened.keys) or 'none'}"
-    yield f"paths: {', '.join(opened.paths) or 'none'}"
-    if contract.scope.forbidden:
-        yield f"forbidden: {', '.join(contract.scope.forbidden)}"
+    scope = contract.scope
+    for name in scope.surfaces:
+        place = task.surfaces.get(name, Place())
+        yield f"surface {name}: {', '.join((*place.keys, *place.paths)) or 'nothing'}"
+    for what, named in (("keys", scope.keys), ("paths", scope.paths), ("forbidden", scope.forbidden)):
+        if named:
+            yield f"{what}: {', '.join(named)}"
 
 
 def _budget(contract: Contract, task: Task) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rlx import files
 from rlx.errors import FileDamaged, NotFound, UsageError, did_you_mean
+from rlx.runs import project
 from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
 from rlx.study import task as tasks
@@ -143,10 +144,11 @@ def studies(root: Path) -> list[Study]:
 
 
 def find(root: Path, reference: str | None = None) -> Study:
-    """Return the study that is named (`STUDY` or `TASK/STUDY`), else the one in use, else the only one there is."""
+    """Return the study that is named (`STUDY` or `TASK/STUDY`), else the one whose worktree one stands in, else the
+    one in use, else the only one there is."""
     known = studies(root)
     if reference is None:
-        return _in_use(root, known)
+        return _here(root, known) or _in_use(root, known)
     matching = [one for one in known if reference in (one.name, f"{one.task_name}/{one.name}")]
     if len(matching) == 1:
         return matching[0]
@@ -159,6 +161,15 @@ def find(root: Path, reference: str | None = None) -> Study:
 
 def _hint(names: Sequence[str]) -> str:
     return f"there are {', '.join(names)}" if names else "rlx study new NAME --config FILE"
+
+
+def _here(root: Path, known: Sequence[Study]) -> Study | None:
+    """Return the study whose folder this is, or whose candidate's worktree: that one is meant there."""
+    owner, inside = project.owned(Path.cwd())
+    if owner != root.resolve() or len(inside) < 3 or inside[1] != "studies":
+        return None
+    here = Study(root, inside[0], inside[2])
+    return here if here in known else None
 
 
 def _in_use(root: Path, known: Sequence[Study]) -> Study:

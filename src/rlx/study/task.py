@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -16,6 +17,7 @@ from rlx.config.schema import Count, Section, Source, Text
 from rlx.config.yaml_lines import Sort
 from rlx.errors import RlxError, did_you_mean
 from rlx.study import document, patterns, region
+from rlx.study.listing import files_in
 
 SCHEMA: Literal[1] = 1
 Name = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -147,6 +149,12 @@ def dump(task: Task) -> str:
     return document.dump(
         {**ordered, "surfaces": surfaces, "facts": data["facts"]}, comments=COMMENTS, head=f"Task {task.name}."
     )
+
+
+def sha256(task: Task) -> str:
+    """Return the hash of what a task says, however it is written down: what a contract is for."""
+    said = task.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return files.sha256(json.dumps(said, sort_keys=True).encode())
 
 
 def placeholders(text: str) -> tuple[str, ...]:
@@ -344,7 +352,7 @@ def place_problem(pattern: str, root: Path) -> str | None:
         return problem
     path, name = patterns.split(pattern)
     if patterns.is_glob(path):
-        return None
+        return None if any(patterns.covers_path(path, file) for file in files_in(root)) else "matches no file"
     if name is None:
         return None if (root / path).exists() else "is not there"
     try:
@@ -354,3 +362,25 @@ def place_problem(pattern: str, root: Path) -> str | None:
     except ValueError as error:
         return f"is no region: {path} {error}"
     return None
+
+
+def regions(path: str, root: Path) -> tuple[str, ...]:
+    """Return the functions and classes of a file as regions; none where it is no Python."""
+    try:
+        names = region.names((root / path).read_bytes()) if path.endswith(".py") else []
+    except (OSError, ValueError):
+        return ()
+    return tuple(f"{path}{patterns.REGION}{name}" for name in names if "." not in name)
+
+
+def place_meant(pattern: str, root: Path) -> str | None:
+    """Return the path or region that one that is not there is close to."""
+    path, name = patterns.split(pattern)
+    if name is None or not (root / path).is_file():
+        near = did_you_mean(path, files_in(root))
+        return near and (f"{near}{patterns.REGION}{name}" if name else near)
+    try:
+        near = did_you_mean(name, region.names((root / path).read_bytes()))
+    except ValueError:
+        return None
+    return f"{path}{patterns.REGION}{near}" if near else None

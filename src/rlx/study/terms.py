@@ -119,6 +119,7 @@ class Contract(Section):
     schema_: Literal[1] = Field(SCHEMA, alias="schema")
     study: Name
     task: Name
+    task_sha256: Text = ""
     confirmed: tuple[Point, ...] = ()
     metric: Metric | None = None
     guardrails: tuple[Guardrail, ...] = ()

@@ -50,6 +50,33 @@ def test_off_a_tty_no_line_is_printed_twice(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr().err.count("seed 0") == 1
 
 
+def test_off_a_tty_seeds_that_wait_say_nothing_and_the_others_a_line_a_change(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    lines = _Lines()
+    waiting = [f"seed {seed}  prepared     0/9    0%" for seed in range(1, 10)]
+    for first in (
+        "prepared     0/9    0%",
+        "running      0/9    0%",
+        "running      1/9   10%",
+        "running      5/9   50%",
+    ):
+        lines.draw([f"seed 0  {first}", *waiting], is_last=False)
+    lines.draw(["seed 0  completed    9/9  100%", *waiting], is_last=True)
+    assert capfd.readouterr().err.splitlines() == ["seed 0  running      1/9   10%", "seed 0  completed    9/9  100%"]
+
+
+def test_a_program_that_was_not_told_how_long_to_train_has_no_share(tmp_path: Path) -> None:
+    made = store.create(
+        tmp_path, name="own", snapshot="algo: {total_timesteps: 100000}\n", metadata={"total_timesteps": 0}, seeds=[0]
+    )
+    live = LiveSeed(made.path / "seed_0", root=tmp_path)
+    live.beat(step=3)
+    assert Progress(made.path).read()[0].split() == ["seed", "0", "running", "3", "steps"]
+    live.interrupted(3)
+    live.close()
+
+
 def test_following_a_run_that_is_over_returns_at_once(
     run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,9 +25,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
     from rlx.envs.registry import listing
-    from rlx.runs.project import root
+    from rlx.runs.project import tree
 
-    rows = listing(args.pattern, root=root(), include_old=args.all)
+    rows = listing(args.pattern, root=tree(), include_old=args.all)
     return {"envs": [asdict(row) for row in rows], "total": len(rows)}
 
 

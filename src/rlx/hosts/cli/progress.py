@@ -17,7 +17,7 @@ from rlx.runs.summary import position
 
 REFRESH_SECONDS = 0.5
 FIRST_SECONDS = 0.05  # until the first step is seen: a start is looked at closely
-LINE_SECONDS = 10.0
+LINE_SECONDS, SLOWEST_LINE_SECONDS = 10.0, 60.0
 RATE_SECONDS = 30.0
 STALL_SECONDS = 30.0
 
@@ -45,19 +45,25 @@ class Progress:
         step, episode_return = position(seed)
         self.has_begun = self.has_begun or step > 0
         state = seed.status.state
-        share = min(1.0, step / self._planned) if self._planned else 0.0
-        parts = [f"seed {seed.number}", f"{state:11s}", f"{step:,}/{self._planned:,}", f"{share:4.0%}"]
+        parts = [f"seed {seed.number}", f"{state:11s}", *self._reached(step)]
         rate = self._rate(seed.number, step) if state == RUNNING else 0.0
         still = self._still(seed.number) if state == RUNNING else 0.0
         if still > STALL_SECONDS:
             parts.append(f"no step for {_duration(still)}")
         elif rate > 0:
-            parts += [f"{rate:,.0f} steps/s", f"ETA {_duration(max(0, self._planned - step) / rate)}"]
+            parts.append(f"{rate:,.0f} steps/s")
+            parts += [f"ETA {_duration(max(0, self._planned - step) / rate)}"] if self._planned else []
         if episode_return is not None:
             parts.append(f"return {figure(episode_return)}")
         if state not in (RUNNING, COMPLETED) and seed.status.reason:
             parts.append(seed.status.reason)
         return "  ".join(parts)
+
+    def _reached(self, step: int) -> list[str]:
+        """Spell how far a seed is, of what is planned where somebody said that."""
+        if not self._planned:
+            return [f"{step:,} steps"]
+        return [f"{step:,}/{self._planned:,}", f"{min(1.0, step / self._planned):4.0%}"]
 
     def _rate(self, number: int, step: int) -> float:
         """Return steps a second over the last half minute of training; 0 until there are two looks to compare."""
@@ -138,21 +144,31 @@ class _Screen:
 
 
 class _Lines:
-    """Prints a seed's line when it changes state, at its first step, every ten seconds, and at the end; never twice."""
+    """Prints a seed's line at its first step, when it ends and now and then between; one that waits says nothing.
+
+    Now and then is every ten seconds, and once a minute where it goes on for long. No line is printed twice.
+    """
 
     def __init__(self) -> None:
         self._printed: dict[str, str] = {}
-        self._next = 0.0
+        self._began = time.monotonic()
+        self._next = self._began + LINE_SECONDS
 
     def draw(self, lines: list[str], *, is_last: bool) -> None:
-        is_due = is_last or time.monotonic() >= self._next
+        now = time.monotonic()
+        is_due = is_last or now >= self._next
         for line in lines:
             seed, state = line.split("  ")[:2]
             before = self._printed.get(seed, "")
-            is_first = "  0/" in before and "  0/" not in line
-            is_news = is_first or (f"  {state}" not in before and state.strip() != PREPARED)
-            if line != before and (is_due or is_news):
+            is_news = f"  {state.strip()}" not in before and not _is_waiting(line, state.strip())
+            is_shown = is_news or (is_due and state.strip() != PREPARED)
+            if line != before and is_shown:
                 print(line, file=sys.stderr, flush=True)
                 self._printed[seed] = line
         if is_due:
-            self._next = time.monotonic() + LINE_SECONDS
+            self._next = now + min(SLOWEST_LINE_SECONDS, max(LINE_SECONDS, (now - self._began) / 10))
+
+
+def _is_waiting(line: str, state: str) -> bool:
+    """Say whether a seed has not made a step yet."""
+    return state == PREPARED or (state == RUNNING and ("  0/" in line or "  0 steps" in line))

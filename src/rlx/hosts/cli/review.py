@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.diagnose.review import review
 
-    root = project.root()
+    root = project.tree() if ".py" in args.target else project.root()
     if args.trajectories is not None and ".py:" not in args.target:
         raise UsageError(f"`{args.target}` does not name a function to pay trajectories with", hint="FILE.py:FUNCTION")
     data = {"target": args.target, **review(args.target, root=root).document(), "preflight": None}
@@ -46,9 +46,8 @@ def _judged(data: dict[str, Any], name: str) -> dict[str, Any]:
     from rlx.launch.preflight import preflight
     from rlx.runs.run import find
 
-    root = project.root()
-    found = find(name, root=root)
-    judged = preflight(data["target"], found, root=root)
+    found = find(name, root=project.root())
+    judged = preflight(data["target"], found, root=project.tree())
     return {
         **data,
         "findings": [*(one.document() for one in judged.findings()), *data["findings"]],

@@ -3,7 +3,8 @@
 For an rlx config everything is derived. For a repository of its own commands, say how it trains and evaluates; {seed},
 {out} (the job's folder), {steps} and {overrides} are filled in, for --eval also {checkpoint}, {episodes},
 {episode_seed} and {result}. Facts carry file, line and hash; `task show` names those that went stale,
-`task refresh` reads them again, as long as no study was approved on them.
+`task refresh` reads them again, and `task new --replace` writes the whole task anew, as long as no study was approved
+on it.
 
 With --eval "python eval.py {checkpoint} --episodes {episodes} --seed {episode_seed} --out {result}", --result
 jsonl:{result} --result-name success, --metrics tensorboard:{out}/tb --name return=train/return and --surface
@@ -37,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--eval", metavar="COMMAND", help="how it measures a checkpoint")
     new.add_argument("--prefix", default="", metavar="COMMAND", help="what stands before both, such as `uv run`")
     new.add_argument("--metrics", metavar="READER:PATH", help="where training logs: jsonl, csv, tensorboard, stdout")
-    new.add_argument("--name", action="append", default=[], metavar="OURS=THEIRS", help="a logged figure")
+    new.add_argument("--name", action="append", default=[], metavar="OURS=THEIRS", help="a logged figure; step=THEIRS")
     new.add_argument("--result", metavar="READER:PATH", help="where --eval leaves its figures, or a row an episode")
     new.add_argument("--result-name", action="append", default=[], metavar="OURS=THEIRS", help="a measured figure")
     new.add_argument("--checkpoint", default="", metavar="PATH", help="what training leaves: {out}/policy.npz")
@@ -48,6 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--policy", metavar="FILE:FUNCTION", help="loads a checkpoint as observation → action")
     new.add_argument("--surface", action="append", default=[], metavar="NAME=PATHS", help=", ".join(get_args(Surface)))
     new.add_argument("--mission", default="", metavar="TEXT", help="what should get better")
+    new.add_argument("--replace", action="store_true", help="write anew a task that no study is approved on")
     show = verbs.add_parser("show", help="show a task, and which of its facts went stale")
     show.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
     refresh = verbs.add_parser("refresh", help="read its facts again from the files as they are")
@@ -65,8 +67,25 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return describe(root, args.task)
     if bool(args.config) == bool(args.train):
         raise UsageError("a task is an rlx config or commands of its own", hint="--config FILE, or --train COMMAND")
-    new_task(root, args.task, config=args.config, commands=None if args.config else _commands(args))
+    commands = _commands(args) if args.train else None
+    _refuse_idle(args)
+    new_task(root, args.task, config=args.config, commands=commands, mission=args.mission, replaces=args.replace)
     return describe(root, args.task)
+
+
+_OF_COMMANDS = (
+    "eval", "prefix", "metrics", "name", "result", "result_name", "checkpoint", "override", "steps", "path", "env",
+    "policy", "surface",
+)  # fmt: skip
+"""Options that say something about commands; an rlx config says all of that itself."""
+
+
+def _refuse_idle(args: argparse.Namespace) -> None:
+    """Refuse options that would say nothing."""
+    idle = next((name for name in _OF_COMMANDS if args.config and getattr(args, name)), None)
+    if idle:
+        option = f"--{idle.replace('_', '-')}"
+        raise UsageError(f"{option} is for a task of commands, and {args.config} is a config", hint="leave it out")
 
 
 def _commands(args: argparse.Namespace) -> Any:

@@ -61,6 +61,7 @@ def read(config: str, *, overrides: list[str], seeds: str | None) -> tuple[Path,
     from rlx.config.load import load
 
     path = Path(config)
+    project.refuse_worktree(path)
     experiment = load(path, overrides=overrides)
     return project.root_of(path), experiment.model_copy(update={"seeds": parse_seeds(seeds)} if seeds else {})
 

@@ -111,7 +111,7 @@ class CommandJob:
         if self._followed and not self._followed.count:
             raise JobFailed(
                 f"stale or missing metric: the command ended well, but {self._followed.explain()}",
-                hint="command.metrics says where figures are read, and what the step is called",
+                hint="metrics say where figures are read and what the step is called (rlx task new --name step=THEIRS)",
             )
 
     def _prepare(self) -> list[str]:

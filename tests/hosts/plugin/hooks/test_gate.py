@@ -220,6 +220,13 @@ def test_edits_happen_in_a_candidates_worktree_on_the_surface(project: Path) -> 
     assert "outside the surface" in (run(tree / "c001", "sed -i 's/1/2/' lib.py") or "")
 
 
+def test_a_study_that_a_candidate_made_up_in_its_worktree_opens_nothing(project: Path) -> None:
+    tree = project / ".rlx/tasks/trot/studies/s1/worktrees/c001"
+    govern(tree, {**VIEW, "approved": False})
+    assert edit(tree, tree / "lib.py") is not None
+    assert run(tree, "python scripts/train.py") is not None
+
+
 def test_the_project_itself_takes_notes_and_new_files_only(project: Path) -> None:
     assert "rlx propose" in (edit(project, project / "tasks/reward.py") or "")
     assert "protected" in (edit(project, project / "evals/success.py") or "")

@@ -83,7 +83,7 @@ def _env(reference: str, overrides: list[str]) -> tuple[Path, Env]:
             raise UsageError(
                 f"-s changes a config, and `{reference}` is none", hint="name a config file or catalog:NAME"
             )
-        return project.root(), Env(id=reference)
+        return project.tree(), Env(id=reference)
     path = project.runs_folder(project.root()) / reference / SNAPSHOT if kind == "run" else Path(reference)
     return project.root_of(path), read(path, overrides=overrides).env
 

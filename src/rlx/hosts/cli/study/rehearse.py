@@ -1,7 +1,8 @@
 """Walk the whole path once with a candidate that changes nothing: worktree, sandbox, training, evaluator, decision.
 
 It trains a few steps from the same host and in the same sandbox that an agent's jobs will have. Every step is told as
-it is taken (--json has them all). Exit code 1 where one fails.
+it is taken (--json has them all). Exit code 1 where one fails: which, the end of its log, and where the rest is. Its
+traces stay until the next rehearsal, which starts without them.
 
 Example: rlx study rehearse
 """
@@ -30,7 +31,26 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
-    failed = [f"failed: {one['name']}: {one['says']}" for one in data["checks"] if not one["ok"]]
-    told = f"{len(data['checks']) - len(failed)} steps went well"
-    verdict = f"rehearsed: {told}, the whole path works" if data["ok"] else f"not rehearsed: {told}, then one failed"
-    return "\n".join([verdict, *failed, f"next: {data['command']}"])
+    following = f"next: {data['command']}"
+    if data["ok"]:
+        return f"rehearsed: {len(data['checks'])} steps went well, the whole path works\n{following}"
+    *well, failed = data["checks"]
+    names = [*(one["name"] for one in well), f"[{failed['name']}]", *data["path"][len(data["checks"]) :]]
+    return "\n".join([
+        f"not rehearsed: {failed['name']} failed ({' → '.join(names)})",
+        f"failed: {failed['name']}: {failed['says']}",
+        *([f"hint: {failed['hint']}"] if "hint" in failed else []),
+        *_traces(data),
+        following,
+    ])  # fmt: skip
+
+
+def _traces(data: dict[str, Any]) -> list[str]:
+    """Lay out the end of the log of what failed, and where the rest is."""
+    if "log" not in data:
+        return []
+    return [
+        f"log: {data['log']}",
+        *(f"  | {line}" for line in data["tail"] or ["(empty)"]),
+        f"all of it: {data['reads']}",
+    ]

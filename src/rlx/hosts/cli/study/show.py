@@ -31,5 +31,6 @@ def render(data: dict[str, Any]) -> str:
         lines += [f"     {line}" for line in point["lines"]]
         lines += [f"     open: {why}" for why in point["problems"]]
         lines += [f"     note: {note}" for note in point["notes"]]
-    lines += ["", f"contract: {data['file']} (sha256 {data['sha256'][:16]})"]
+    lines += ["", f"rehearsal: {data['rehearsal']}"]
+    lines += [f"contract: {data['file']} (sha256 {data['sha256'][:16]})"]
     return "\n".join([*lines, f"next: {data['command']}"])

@@ -144,8 +144,8 @@ def absolute(path: str, here: str) -> str:
 
 
 def root_of(place: str) -> str | None:
-    """Return the nearest folder upwards that has an active study."""
-    folder = os.path.realpath(place)
+    """Return the nearest folder upwards that has an active study; of what lies in a `.rlx/tasks`, above that."""
+    folder = os.path.realpath(place).partition("/.rlx/tasks/")[0] or "/"
     while True:
         if os.path.isfile(os.path.join(folder, ".rlx", "active.json")):
             return folder

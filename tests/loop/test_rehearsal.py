@@ -1,0 +1,108 @@
+"""A rehearsal that fails says where, shows what the job said, and leaves a way to read the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlx.hosts.cli.study import rehearse
+from rlx.loop.founding import Wishes, new_study, new_task
+from rlx.study.derive import Commands, source_of
+from rlx.study.study import Study, find
+from rlx.study.task import Place
+from tests.loop.told import git, repository, typed
+
+TRAIN = """import pathlib, sys
+out = pathlib.Path(sys.argv[2])
+print("loading the robot")
+{broken}
+(out / "log.jsonl").write_text('{{"step": 1, "return": 2.0}}\\n')
+(out / "net").write_text("weights")
+"""
+EVAL = """import sys
+print("opening the arena")
+{broken}
+open(sys.argv[3], "w").write('{{"success": 0.5}}')
+"""
+RAISES = "raise RuntimeError('the arm is not calibrated')"
+
+
+def robot(root: Path, *, train: str = "", evaluates: str = "") -> Study:
+    """Return a study of a repository of its own, whose programs may be broken."""
+    repository(root)
+    broken(root, train=train, evaluates=evaluates)
+    commands = Commands(
+        train=("python3", "train.py", "{seed}", "{out}", "{overrides}"),
+        eval=("python3", "evaluate.py", "{checkpoint}", "{episode_seed}", "{result}"),
+        metrics=source_of("jsonl:{out}/log.jsonl", {"return": "return"}),
+        result=source_of("jsonl:{result}", {"success": "success"}),
+        checkpoint="{out}/net", mission="hold more", surfaces={"hyperparameters": Place(keys=("lr",))},
+    )  # fmt: skip
+    new_task(root, "arm", commands=commands)
+    new_study(root, "hold", Wishes(metric="success", seeds=60, hours=1.0), task="arm")
+    return find(root)
+
+
+def broken(root: Path, *, train: str = "", evaluates: str = "") -> None:
+    (root / "train.py").write_text(TRAIN.format(broken=train))
+    (root / "evaluate.py").write_text(EVAL.format(broken=evaluates))
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "the programs")
+
+
+def failed(told: dict[str, Any]) -> dict[str, Any]:
+    return next(one for one in told["checks"] if not one["ok"])
+
+
+def test_a_training_that_fails_is_shown_by_the_end_of_its_own_log(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", train=RAISES)
+    told = typed(study.root, "rlx study rehearse", code=1)
+    assert failed(told)["name"] == "training"
+    assert told["tail"][0] == "loading the robot"
+    assert told["tail"][-1] == "RuntimeError: the arm is not calibrated"
+    assert told["reads"] == "rlx logs hold_rehearsal_001"
+    assert "calibrated" in typed(study.root, told["reads"])["logs"]["seed_0"]
+    shown = rehearse.render({**told, "exit_code": 1})
+    assert shown.startswith("not rehearsed: training failed (contract → disk → ")
+    assert "→ [training] → evaluation → metric → decision → revert)" in shown
+    assert "  | RuntimeError: the arm is not calibrated" in shown
+    assert "all of it: rlx logs hold_rehearsal_001" in shown
+
+
+def test_what_an_evaluation_printed_is_kept_where_it_fails_and_the_next_walk_starts_clean(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", evaluates=RAISES)
+    told = typed(study.root, "rlx study rehearse", code=1)
+    assert failed(told)["name"] == "evaluation"
+    assert told["tail"][0] == "opening the arena"
+    kept = study.root / told["log"]
+    assert told["reads"] == f"cat {told['log']}"
+    assert "calibrated" in kept.read_text()
+    broken(study.root, evaluates="")
+    typed(study.root, "rlx task refresh arm")
+    typed(study.root, "rlx study amend -s baseline.commit=" + _head(study.root))
+    told = typed(study.root, "rlx study rehearse")
+    assert told["ok"], "what the first one left does not stand in the way of another commit"
+    assert not kept.exists()
+    assert not study.worktree("rehearsal").exists()
+    assert (study.root / "runs" / "hold_rehearsal_001" / "logs").is_dir(), "its run is kept"
+
+
+@pytest.mark.parametrize("figure", ["fixed"])
+def test_a_figure_that_the_evaluation_does_not_report_is_said_with_those_it_does(tmp_path: Path, figure: str) -> None:
+    study = robot(tmp_path / "lab")
+    path = study.root / "evaluate.py"
+    path.write_text(path.read_text().replace('"success"', f'"{figure}"'))
+    git(study.root, "commit", "-qam", "another figure")
+    typed(study.root, "rlx task refresh arm")
+    typed(study.root, "rlx study amend -s baseline.commit=" + _head(study.root))
+    told = typed(study.root, "rlx study rehearse", code=1)
+    assert figure in failed(told)["says"]
+    assert told["tail"] == ["opening the arena"]
+
+
+def _head(root: Path) -> str:
+    from rlx.launch import worktree
+
+    return worktree.head(root)
