@@ -10,6 +10,7 @@ from rlx import TYPE_CHECKING, __version__
 from rlx.errors import Interrupted, Refused, RlxError, UsageError, did_you_mean
 from rlx.hosts.cli.commands import COMMANDS, GROUPS, module_name
 from rlx.hosts.cli.output import has_colour
+from rlx.launch import interpreter
 
 if TYPE_CHECKING:
     import argparse
@@ -20,9 +21,12 @@ SCHEMA = 1
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    for name in ("stdout", "stderr"):  # closed by `>&-`: what is printed goes nowhere
+    for number, name in ((1, "stdout"), (2, "stderr")):  # closed by `>&-`: what is printed goes nowhere
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            setattr(sys, name, os.fdopen(number, "w"))
+    if sys.argv[1:2] == ["train"]:
+        interpreter.start_anew()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names a terminal cannot show
     sys.exit(call(sys.argv[1:]))
 
