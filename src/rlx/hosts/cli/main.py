@@ -10,7 +10,6 @@ from rlx import TYPE_CHECKING, __version__
 from rlx.errors import Interrupted, Refused, RlxError, UsageError, did_you_mean
 from rlx.hosts.cli.commands import COMMANDS, GROUPS, module_name
 from rlx.hosts.cli.output import has_colour
-from rlx.launch import interpreter
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +25,9 @@ def main() -> NoReturn:
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             setattr(sys, name, os.fdopen(number, "w"))
     if sys.argv[1:2] == ["train"]:
-        interpreter.start_anew()
+        from rlx.launch.interpreter import start_anew
+
+        start_anew()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names a terminal cannot show
     sys.exit(call(sys.argv[1:]))
 
