@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.hosts.cli.main import call
-from rlx.launch.resources import lasting_environment
+from rlx.launch.interpreter import lasting_environment
 from rlx.runs.run import Run
 from rlx.study import task as tasks
 from rlx.study.study import Study

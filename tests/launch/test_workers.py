@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from rlx.launch import launch
@@ -55,6 +60,43 @@ def test_a_forked_worker_sees_what_a_spawned_one_sees(project: Project) -> None:
     attempts = [project.run(name).seeds[0].attempts[0] for name in ("tiny_001", "tiny_002")]
     assert [attempt["environment"]["OMP_NUM_THREADS"] for attempt in attempts] == ["1", "2"]
     assert {attempt["environment"]["PYTHONHASHSEED"] for attempt in attempts} == {"0"}
+
+
+def test_a_supervisor_is_forked_from_its_command_and_holds_nothing_of_it(project: Project) -> None:
+    project.rlx("train", project.config(algo={"total_timesteps": 1_000_000}), "--detach")
+    run = project.run("tiny_001")
+    assert run.supervisor is not None
+    folder = Path("/proc") / str(run.supervisor.pid)
+    assert b"\0train\0" in (folder / "cmdline").read_bytes()
+    assert os.getsid(run.supervisor.pid) == run.supervisor.pid
+    held = {int(one.name): str(one.readlink()) for one in (folder / "fd").iterdir()}
+    project.rlx("stop", "tiny_001")
+    log, lock = str(run.path / "logs" / "supervisor.log"), str(run.path / ".supervisor.json.lock")
+    assert held.pop(0).startswith("pipe:")
+    assert (held.pop(1), held.pop(2), *held.values()) == (log, log, lock)
+
+
+@pytest.mark.parametrize("how", ["'{python}' -m rlx train {config} >&- 2>&-", "'{python}' -I -m rlx train {config}"])
+def test_however_a_command_is_started_workers_see_the_same(project: Project, how: str) -> None:
+    project.write("envs/telling.py", ENV)
+    config = project.config(env={"id": "envs/telling.py:Telling"}, eval={"every": 4096})
+    project.rlx("train", config)
+    line = how.format(python=sys.executable, config=config)
+    subprocess.run(["bash", "-c", line], cwd=project.root, env=project.environment(), check=True, capture_output=True)
+    assert told(project, "tiny_002", 0) == told(project, "tiny_001", 0)
+
+
+def test_a_run_that_is_refused_leaves_no_supervisor(project: Project) -> None:
+    project.rlx("train", project.config(env={"id": "Nowhere-v0"}), code=3)
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if _is_in(path.parent, project)]
+    assert not lines
+
+
+def _is_in(folder: Path, project: Project) -> bool:
+    try:
+        return (folder / "cwd").readlink() == project.root.resolve()
+    except OSError:
+        return False
 
 
 def test_nothing_is_imported_from_a_runs_folder(project: Project) -> None:

@@ -104,7 +104,8 @@ def executor(
 
 def run_job(run: Run, seeds: Sequence[int], *, id: str) -> Job:
     """Return the job that trains seeds of a run: its supervisor, which is what engines carry."""
-    from rlx.launch.resources import lasting_environment, neutral_environment
+    from rlx.launch.interpreter import lasting_environment
+    from rlx.launch.resources import neutral_environment
 
     resources = run.config.get("resources") or {}
     limits = (run.metadata.get("lineage") or {}).get("limits") or {}

@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from rlx import files
 from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
-from rlx.launch.resources import lasting_environment, neutral_environment
+from rlx.launch import interpreter
+from rlx.launch.interpreter import lasting_environment
+from rlx.launch.resources import neutral_environment
 from rlx.runs import process, project, store
 from rlx.runs.run import SNAPSHOT, Run
 from rlx.runs.status import COMPLETED, PREPARED, RUNNING, tally
@@ -22,13 +24,15 @@ from rlx.runs.status import COMPLETED, PREPARED, RUNNING, tally
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment
     from rlx.launch.carried import Carried
+    from rlx.launch.forked import Forked
     from rlx.train.choose import Choice
 
 START_SECONDS = 20.0
 STOP_SECONDS = 45.0
 POLL_SECONDS = 0.01
 ENGINE_SECONDS = 2.0
-_started: list[subprocess.Popen[bytes]] = []
+Supervisor: TypeAlias = "subprocess.Popen[bytes] | Forked"
+_started: list[Supervisor] = []
 """Supervisors that are our children: whoever goes on living has to bury them."""
 
 
@@ -60,7 +64,7 @@ def launch(
     *,
     root: Path,
     lineage: Mapping[str, Any] | None = None,
-    supervisor: subprocess.Popen[bytes] | None = None,
+    supervisor: Supervisor | None = None,
 ) -> Run:
     """Create a run for an experiment that was checked, and start its supervisor (or use one that is `prepared`)."""
     run = create(experiment, root=root, lineage=lineage)
@@ -152,9 +156,16 @@ def _refuse_running(run: Run) -> None:
 
 
 @contextlib.contextmanager
-def prepared() -> Iterator[subprocess.Popen[bytes]]:
-    """Start a supervisor that imports while its run is still being checked; without a run it ends with the block."""
-    supervisor = _supervisor([], lasting_environment({}), stdin=subprocess.PIPE)
+def prepared() -> Iterator[Supervisor]:
+    """Make ready a supervisor that has its imports behind it; without a run it ends with the block.
+
+    It is forked from a process that has only just begun, and its imports are then ours too; else it is started, and
+    imports while the run is being checked.
+    """
+    from rlx.launch import workers
+
+    is_forked = interpreter.is_new() and workers.can_fork({})
+    supervisor = _forked() if is_forked else _supervisor([], lasting_environment({}), stdin=subprocess.PIPE)
     assert supervisor.stdin is not None
     try:
         yield supervisor
@@ -165,7 +176,20 @@ def prepared() -> Iterator[subprocess.Popen[bytes]]:
             supervisor.wait()
 
 
-def start(run: Run, seeds: Iterable[int], *, supervisor: subprocess.Popen[bytes] | None = None) -> None:
+def _forked() -> Forked:
+    from rlx.launch import supervisor, workers
+    from rlx.launch.forked import fork
+
+    workers.warm()
+    source, sink = os.pipe()
+    child = fork(lambda: supervisor.wait_for_run(source))
+    os.close(source)
+    child.stdin = os.fdopen(sink, "wb")
+    _started.append(child)
+    return child
+
+
+def start(run: Run, seeds: Iterable[int], *, supervisor: Supervisor | None = None) -> None:
     """Start the run's supervisor in a session of its own and return once it holds the lease."""
     argv = [str(run.path), *map(str, seeds)]
     if supervisor is None:
@@ -204,14 +228,14 @@ def _supervisor(
     return started
 
 
-def _hand_over(supervisor: subprocess.Popen[bytes], argv: list[str]) -> None:
+def _hand_over(supervisor: Supervisor, argv: list[str]) -> None:
     assert supervisor.stdin is not None
     with contextlib.suppress(BrokenPipeError), supervisor.stdin as stream:  # one that died is found out below
         stream.write(files.encode(argv) + b"\n")
 
 
-def _explain_start(run: Run, popen: subprocess.Popen[bytes]) -> None:
-    code = popen.poll()
+def _explain_start(run: Run, supervisor: Supervisor) -> None:
+    code = supervisor.poll()
     if code == 0:  # so short that it ended before we looked
         return
     if code == Refused.exit_code:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+from rlx.launch.interpreter import lasting_environment
+
 # SDL takes SIGTERM away from a process that has rendered with pygame; see docs/concepts/runs.md.
 QUIET_VARIABLES = {
     "SDL_NO_SIGNAL_HANDLERS": "1",
     "SDL_VIDEODRIVER": "dummy",
     "SDL_AUDIODRIVER": "dummy",
     "PYGAME_HIDE_SUPPORT_PROMPT": "1",
-}
-INTERPRETER_VARIABLES = {
-    "PYTHONUNBUFFERED": "1",
-    "PYTHONHASHSEED": "0",  # sets of strings keep their order between attempts
 }
 IMPORT_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "LD_PRELOAD", "LD_AUDIT")
 """What changes which code a program loads; empty is as good as unset."""
@@ -102,19 +98,8 @@ def worker_environment(config: dict[str, Any], *, root: Path, gpu: str | None) -
     return environment
 
 
-def lasting_environment(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the variables of a worker that count when an interpreter starts or NumPy is loaded, and not later."""
-    cores = str(config.get("resources", {}).get("cores", 1))
-    return {**INTERPRETER_VARIABLES, **dict.fromkeys(THREAD_VARIABLES, cores)}
-
-
 def neutral_environment() -> dict[str, str]:
     """Return the variables that keep a study's job from importing what its launcher's shell names; rlx stays."""
     own = str(Path(__file__).parents[2])
     listed = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {**dict.fromkeys(IMPORT_VARIABLES, ""), "PYTHONPATH": own if own in listed else ""}
-
-
-def inherited(config: Mapping[str, Any]) -> bool:
-    """Say whether this process was started with the variables that a worker of this config needs from its start."""
-    return all(os.environ.get(name) == value for name, value in lasting_environment(config).items())

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 from rlx import files, sandbox
 from rlx.launch import workers
+from rlx.launch.forked import hold_only
 from rlx.launch.resources import Slots, oom_kills, worker_environment
+from rlx.launch.worker import STOP_SIGNALS
 from rlx.runs import process, project
 from rlx.runs.run import SUPERVISOR, Run, Seed
 from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
@@ -70,6 +72,14 @@ def _supervise(run: Run, slots: Slots, waiting: list[tuple[Seed, ...]]) -> None:
     supervisor.work()
     with contextlib.suppress(OSError):  # a full disk: `reconcile` finds a job without an end
         governed.ended(Run(run.path), supervisor.ending)
+
+
+def wait_for_run(source: int) -> int:
+    """Supervise, in a process that was forked for it, the run that is named on this descriptor."""
+    hold_only(source, os.open(os.devnull, os.O_WRONLY))
+    sys.stdin = os.fdopen(0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    return main([])
 
 
 def _awaited() -> list[str]:

@@ -5,22 +5,20 @@ Ten short seeds would otherwise import NumPy, Gymnasium and the config schema te
 
 from __future__ import annotations
 
-import atexit
-import contextlib
+import gc
 import importlib
 import os
-import signal
 import subprocess
 import sys
 import threading
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from rlx.launch import worker
-from rlx.launch.resources import inherited
+from rlx.launch.forked import Forked, fork, hold_only
+from rlx.launch.interpreter import inherited
 
 WARM = (
     "numpy.ma",  # which a median imports
@@ -46,24 +44,6 @@ class Place:
     log: Path
 
 
-class Forked:
-    """A forked worker, with what a supervisor asks of `subprocess.Popen`."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        if self.returncode is None:
-            os.kill(self.pid, number)
-
-
 Worker = Forked | subprocess.Popen[bytes]
 
 
@@ -71,9 +51,12 @@ def warm() -> None:
     """Import what workers need, so that those forked from here need not."""
     from rlx.runs import provenance
 
+    gc.disable()  # nothing of it is garbage
     for name in WARM:
         importlib.import_module(name)
     provenance.versions()  # which it looks up once
+    gc.freeze()  # workers neither look through it nor copy its memory
+    gc.enable()
 
 
 def can_fork(config: Mapping[str, Any]) -> bool:
@@ -103,42 +86,17 @@ def _spawn(argv: list[str], place: Place) -> Worker:
 
 
 def _fork(argv: list[str], place: Place) -> Worker:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, worker.STOP_SIGNALS)  # none may reach our handlers in the child
-    pid = os.fork()
-    if pid:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return Forked(pid)
-    _work(argv, place)
-
-
-def _work(argv: list[str], place: Place) -> NoReturn:
-    """Live as a worker in the forked child, and end without returning into the supervisor's code."""
-    code = 1
-    try:
-        os.setsid()
+    def live() -> int:
         _settle_in(argv, place)
-        code = worker.main(argv)
-    except BaseException:  # noqa: BLE001  job supervision: the last line of the log says how the worker ended
-        traceback.print_exc()
-    try:
-        threading._shutdown()  # type: ignore[attr-defined]  # as an interpreter ends: threads, then exit functions
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
+        return worker.main(argv)
+
+    return fork(live)
 
 
 def _settle_in(argv: list[str], place: Place) -> None:
     """Put on what a fresh process would have: log, folder, environment, randomness; no lease of ours."""
     log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(source, target)
-    for descriptor in [int(name) for name in os.listdir("/proc/self/fd")]:  # noqa: PTH208
-        if descriptor > 2:
-            with contextlib.suppress(OSError):  # the listing's own is closed already
-                os.close(descriptor)
+    hold_only(os.open(os.devnull, os.O_RDONLY), log)
     os.chdir(place.folder)
     os.environ.clear()
     os.environ.update(place.environment)

@@ -20,9 +20,14 @@ SCHEMA = 1
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    for name in ("stdout", "stderr"):  # closed by `>&-`: what is printed goes nowhere
+    for number, name in ((1, "stdout"), (2, "stderr")):  # closed by `>&-`: what is printed goes nowhere
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            setattr(sys, name, os.fdopen(number, "w"))
+    if sys.argv[1:2] == ["train"]:
+        from rlx.launch.interpreter import start_anew
+
+        start_anew()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names a terminal cannot show
     sys.exit(call(sys.argv[1:]))
 

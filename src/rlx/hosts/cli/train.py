@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _new(args: argparse.Namespace) -> Run:
     if not args.config:
         raise UsageError("no config given", hint="rlx train configs/NAME.yaml, or rlx init NAME to make one")
+    root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
     with launch.prepared() as supervisor:
-        root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
         choice = launch.check(experiment, root=root)
         for problem in choice.problems:
             say(f"note: {problem.message}")
