@@ -101,6 +101,11 @@ class Position:
         return self.candidates_left > 0 and self.seeds_left >= FIRST_SEEDS + HEAD_SEEDS + self.claim_seeds
 
     @property
+    def is_raceable(self) -> bool:
+        """Whether the head has the scores that a race takes: nothing is launched or decided against fewer."""
+        return (self.pool if self.head == BASELINE else self.head_measured) >= HEAD_SEEDS
+
+    @property
     def may_claim(self) -> bool:
         is_confirmed = any(one.id == self.head and one.state == "confirmed" for one in self.standings)
         return self.head != BASELINE and self.claims_left > 0 and not is_confirmed
@@ -199,7 +204,8 @@ def _work(at: Position) -> Iterator[Step]:
         why = f"{at.pool} of the {at.pool_wanted} seeds that candidates are measured against have a score{told}"
         yield Step("baseline", f"rlx study baseline {at.study}", why)
         return
-    yield from (step for step in _unfinished(at) if step.action != "mend")
+    unfinished = tuple(_unfinished(at))
+    yield from (step for step in unfinished if step.action != "mend")
     lacks = HEAD_SEEDS - at.head_fresh
     if at.head != BASELINE and 0 < lacks <= at.seeds_left and at.searches and not _is_busy(at, at.head):
         why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
@@ -209,7 +215,7 @@ def _work(at: Position) -> Iterator[Step]:
         why = "the head's fresh seeds are trained and not measured"
         yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
         return
-    mends = [step for step in _unfinished(at) if step.action == "mend"]
+    mends = [step for step in unfinished if step.action == "mend"]
     yield from (step for step in mends if step.candidate == at.standings[-1].id)
     if at.affords_trial and at.searches:
         kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
@@ -222,6 +228,8 @@ def _work(at: Position) -> Iterator[Step]:
 def _unfinished(at: Position) -> Iterator[Step]:
     for one in at.standings:
         if _is_busy(at, one.id):
+            continue
+        if one.state in ("completed", "inconclusive", "validated") and one.plan and not at.is_raceable:
             continue
         if one.state == "completed":
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
