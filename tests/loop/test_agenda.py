@@ -228,3 +228,12 @@ def test_a_head_that_moved_has_its_fresh_seeds_before_others_are_raced_against_i
     assert [step.command for step in (fresh.next, *fresh.also)][:2] == [
         "rlx launch c002 --phase trial --plan 9f2c", "rlx decide c003",
     ]  # fmt: skip
+
+
+def test_what_follows_a_trial_does_not_use_up_the_claim() -> None:
+    leaning = Standing("c001", "inconclusive", "9f2c", trained=3, wants=3)
+    assert agenda(replace(APPROVED, seeds_left=23, standings=(leaning,))).next.action == "launch"
+    assert agenda(replace(APPROVED, seeds_left=22, standings=(leaning,))).next.action == "report"
+    moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"}, standings=(Standing("c001", "advanced", "9f2c"),))
+    assert command(replace(moved, seeds_left=26)) == "rlx launch c001 --phase promotion --plan 9f2c"
+    assert command(replace(moved, seeds_left=25)) == "rlx launch baseline --phase confirmation"

@@ -96,9 +96,14 @@ class Position:
     parallel: int = 1
 
     @property
+    def spare_seeds(self) -> int:
+        """The seeds that the search may use: the claim's are kept."""
+        return self.seeds_left - self.claim_seeds
+
+    @property
     def affords_trial(self) -> bool:
         """Whether a trial, the head's new seeds after it and the claim can all be paid for."""
-        return self.candidates_left > 0 and self.seeds_left >= FIRST_SEEDS + HEAD_SEEDS + self.claim_seeds
+        return self.candidates_left > 0 and self.spare_seeds >= FIRST_SEEDS + HEAD_SEEDS
 
     @property
     def is_raceable(self) -> bool:
@@ -207,7 +212,7 @@ def _work(at: Position) -> Iterator[Step]:
     unfinished = tuple(_unfinished(at))
     yield from (step for step in unfinished if step.action != "mend")
     lacks = HEAD_SEEDS - at.head_fresh
-    if at.head != BASELINE and 0 < lacks <= at.seeds_left and at.searches and not _is_busy(at, at.head):
+    if at.head != BASELINE and 0 < lacks <= at.spare_seeds and at.searches and not _is_busy(at, at.head):
         why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
         yield _launch(at, at.head, "promotion", why)
         return
@@ -233,10 +238,10 @@ def _unfinished(at: Position) -> Iterator[Step]:
             continue
         if one.state == "completed":
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
-        elif one.state == "inconclusive" and 0 < one.wants <= at.seeds_left:
+        elif one.state == "inconclusive" and 0 < one.wants <= at.spare_seeds:
             told = "leans the right way" if one.trained >= FIRST_SEEDS else f"has {one.trained} of {FIRST_SEEDS} seeds"
             yield _trial(one, f"{one.id} {told}: {counted(one.wants, 'further seed')}")
-        elif one.state == "validated" and one.plan and at.seeds_left < FIRST_SEEDS:
+        elif one.state == "validated" and one.plan and at.spare_seeds < FIRST_SEEDS:
             continue
         elif one.state == "validated" and one.plan:
             yield _trial(one, f"{one.id} was checked")

@@ -16,7 +16,7 @@ from rlx.errors import Refused, RlxError
 from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Launched, Order
-from rlx.loop import judgement, scores
+from rlx.loop import judgement, proceed, scores
 from rlx.loop.scores import Say
 from rlx.runs import process
 from rlx.runs.run import Run
@@ -30,6 +30,8 @@ from rlx.study.study import Study
 
 LEASE_SECONDS = 120.0
 WAITS = "waits"
+FOLLOWS: dict[str, tuple[Phase, int]] = {"more": ("trial", RULE.last - RULE.first), "advance": ("promotion", RULE.head)}
+"""What the race's answer leads to, and the seeds that it takes."""
 CRITERIA: dict[Phase, str] = {
     "smoke": "it runs and leaves a checkpoint",
     "trial": f"p < {RULE.go_on:g} at {RULE.first} seeds, p ≤ {RULE.move:g} at {RULE.last}",
@@ -174,9 +176,9 @@ def _worked(study: Study, ticket: Ticket, *, say: Say, follow: Callable[[Run], o
     if ticket.phase != "trial" or job.outcome != "completed":
         return str(job.outcome), [job.says] if job.says else []
     decided = judgement.decide(study, ticket.candidate, say=say)
-    further: dict[str, Phase] = {"more": "trial", "advance": "promotion"}
-    if decided["answer"] in further:
-        add(study, ticket.candidate, further[decided["answer"]])
+    following = FOLLOWS.get(decided["answer"])
+    if following and proceed.position(study).spare_seeds >= following[1]:
+        add(study, ticket.candidate, following[0])
     return decided["decision"], [decided["reason"], *decided["objections"]]
 
 
