@@ -215,3 +215,25 @@ def test_a_study_that_is_not_in_use_is_named_in_every_command() -> None:
 def test_a_contract_that_lacks_nothing_but_a_word_is_confirmed_by_the_printed_command() -> None:
     step = agenda(replace(APPROVED, missing=("tuning scope: not confirmed",), unconfirmed=True)).next
     assert step.command.startswith("rlx study amend trot -s 'confirmed=[task, metric, scope, ")
+
+
+def test_a_head_that_moved_has_its_fresh_seeds_before_others_are_raced_against_it() -> None:
+    begun = (Standing("c001", "advanced"), Standing("c002", "validated", "9f2c"), Standing("c003", "completed", "9f2c"))
+    moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"}, standings=begun)
+    for at in (moved, replace(moved, parallel=2, waiting=(Waiting("j1", "trot_c001_001", "c001", "promotion"),))):
+        plan = agenda(at)
+        assert not any(step.candidate in ("c002", "c003") for step in (plan.next, *plan.also))
+    assert command(moved) == "rlx launch c001 --phase promotion --plan 9f2c"
+    fresh = agenda(replace(moved, head_fresh=6, head_measured=6))
+    assert [step.command for step in (fresh.next, *fresh.also)][:2] == [
+        "rlx launch c002 --phase trial --plan 9f2c", "rlx decide c003",
+    ]  # fmt: skip
+
+
+def test_what_follows_a_trial_does_not_use_up_the_claim() -> None:
+    leaning = Standing("c001", "inconclusive", "9f2c", trained=3, wants=3)
+    assert agenda(replace(APPROVED, seeds_left=23, standings=(leaning,))).next.action == "launch"
+    assert agenda(replace(APPROVED, seeds_left=22, standings=(leaning,))).next.action == "report"
+    moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"}, standings=(Standing("c001", "advanced", "9f2c"),))
+    assert command(replace(moved, seeds_left=26)) == "rlx launch c001 --phase promotion --plan 9f2c"
+    assert command(replace(moved, seeds_left=25)) == "rlx launch baseline --phase confirmation"

@@ -96,9 +96,19 @@ class Position:
     parallel: int = 1
 
     @property
+    def spare_seeds(self) -> int:
+        """The seeds that the search may use: the claim's are kept."""
+        return self.seeds_left - self.claim_seeds
+
+    @property
     def affords_trial(self) -> bool:
         """Whether a trial, the head's new seeds after it and the claim can all be paid for."""
-        return self.candidates_left > 0 and self.seeds_left >= FIRST_SEEDS + HEAD_SEEDS + self.claim_seeds
+        return self.candidates_left > 0 and self.spare_seeds >= FIRST_SEEDS + HEAD_SEEDS
+
+    @property
+    def is_raceable(self) -> bool:
+        """Whether the head has the scores that a race takes: nothing is launched or decided against fewer."""
+        return (self.pool if self.head == BASELINE else self.head_measured) >= HEAD_SEEDS
 
     @property
     def may_claim(self) -> bool:
@@ -199,9 +209,10 @@ def _work(at: Position) -> Iterator[Step]:
         why = f"{at.pool} of the {at.pool_wanted} seeds that candidates are measured against have a score{told}"
         yield Step("baseline", f"rlx study baseline {at.study}", why)
         return
-    yield from (step for step in _unfinished(at) if step.action != "mend")
+    unfinished = tuple(_unfinished(at))
+    yield from (step for step in unfinished if step.action != "mend")
     lacks = HEAD_SEEDS - at.head_fresh
-    if at.head != BASELINE and 0 < lacks <= at.seeds_left and at.searches and not _is_busy(at, at.head):
+    if at.head != BASELINE and 0 < lacks <= at.spare_seeds and at.searches and not _is_busy(at, at.head):
         why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
         yield _launch(at, at.head, "promotion", why)
         return
@@ -209,7 +220,7 @@ def _work(at: Position) -> Iterator[Step]:
         why = "the head's fresh seeds are trained and not measured"
         yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
         return
-    mends = [step for step in _unfinished(at) if step.action == "mend"]
+    mends = [step for step in unfinished if step.action == "mend"]
     yield from (step for step in mends if step.candidate == at.standings[-1].id)
     if at.affords_trial and at.searches:
         kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
@@ -223,12 +234,14 @@ def _unfinished(at: Position) -> Iterator[Step]:
     for one in at.standings:
         if _is_busy(at, one.id):
             continue
+        if one.state in ("completed", "inconclusive", "validated") and one.plan and not at.is_raceable:
+            continue
         if one.state == "completed":
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
-        elif one.state == "inconclusive" and 0 < one.wants <= at.seeds_left:
+        elif one.state == "inconclusive" and 0 < one.wants <= at.spare_seeds:
             told = "leans the right way" if one.trained >= FIRST_SEEDS else f"has {one.trained} of {FIRST_SEEDS} seeds"
             yield _trial(one, f"{one.id} {told}: {counted(one.wants, 'further seed')}")
-        elif one.state == "validated" and one.plan and at.seeds_left < FIRST_SEEDS:
+        elif one.state == "validated" and one.plan and at.spare_seeds < FIRST_SEEDS:
             continue
         elif one.state == "validated" and one.plan:
             yield _trial(one, f"{one.id} was checked")

@@ -1,6 +1,7 @@
 """The loop of a study: do what is next until a person, an agent or nothing is needed; an agent is restarted on `next`.
 
-An agent that is started again and again without a new row in the ledger is backed off from, then escalated.
+An agent that is started again and again without a new row in the ledger, refusals apart, is backed off from, then
+escalated.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rlx.runs.run import Run
 from rlx.study.study import Study
 
 RESTARTS = 3
-"""So many starts of an agent without a new row call for a person."""
+"""So many starts of an agent without a new row, refusals apart, call for a person."""
 BACKOFF_SECONDS = 5.0
 AGENT_SECONDS = 3600.0
 FOR_A_PERSON = ("amend", "approve", "rehearse", "audit")
@@ -43,6 +44,7 @@ class Drive:
 
     def go(self) -> dict[str, Any]:
         """Do what is next until there is nothing more to do here; return why it ended."""
+        self._refuse_unattended()
         while True:
             queue.work(self.study, say=self.say, follow=self.follow)
             step = proceed.next_step(self.study)
@@ -55,6 +57,13 @@ class Drive:
                 self._ask_agent()
             else:
                 self._act(step)
+
+    def _refuse_unattended(self) -> None:
+        """Refuse an agent before it is started where nothing that it proposes could be launched."""
+        automation = self.study.contract().automation
+        if self.agent and not (automation and automation.unattended):
+            hint = f"rlx study amend {self.study.name} -s automation.unattended=true, and have it approved"
+            raise Refused("the contract does not let jobs start without a person", hint=hint)
 
     def _reason_to_end(self, step: Step) -> str:
         if step.action in FOR_A_PERSON:
@@ -89,16 +98,21 @@ class Drive:
         door.launch(self.study, order)
 
     def _ask_agent(self) -> None:
-        """Start the agent once; where it writes no row, wait longer each time, and give up after a few."""
-        before = self.study.state().rows
+        """Start the agent once; where nothing of it passes, wait longer each time, and give up after a few."""
+        before = self._deeds()
         run_agent(self.agent, root=self.study.root, seconds=AGENT_SECONDS)
-        if self.study.state().rows > before:
+        if self._deeds() > before:
             self.idle = 0
             return
         self.idle += 1
-        self.say(f"the agent ended without a row in the ledger ({self.idle} of {RESTARTS})")
+        self.say(f"the agent ended without a row in the ledger, refusals apart ({self.idle} of {RESTARTS})")
         if self.idle >= RESTARTS:
-            why = f"the agent was started {RESTARTS} times without a row in the ledger"
+            why = f"the agent was started {RESTARTS} times without a row in the ledger, refusals apart"
             self.study.ledger.append("escalated", why=why)
             raise Refused(why, hint="rlx study log; then, to go on: rlx study approve --go-on")
         time.sleep(self.backoff_seconds * 2 ** (self.idle - 1))
+
+    def _deeds(self) -> int:
+        """Return how many rows the ledger has that are no refusals: asking for the same again is no progress."""
+        state = self.study.state()
+        return state.rows - state.refusals

@@ -7,7 +7,7 @@ through the door like anything else; budget is reserved there, and settled by th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,12 @@ from rlx.errors import Refused, RlxError
 from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Launched, Order
-from rlx.loop import judgement
+from rlx.loop import judgement, proceed, scores
 from rlx.loop.scores import Say
 from rlx.runs import process
 from rlx.runs.run import Run
+from rlx.study import gates
+from rlx.study.contract import Contract
 from rlx.study.ledger import Event
 from rlx.study.lifecycle import Phase
 from rlx.study.standing import Queued
@@ -27,6 +29,9 @@ from rlx.study.state import State, replay
 from rlx.study.study import Study
 
 LEASE_SECONDS = 120.0
+WAITS = "waits"
+FOLLOWS: dict[str, tuple[Phase, int]] = {"more": ("trial", RULE.last - RULE.first), "advance": ("promotion", RULE.head)}
+"""What the race's answer leads to, and the seeds that it takes."""
 CRITERIA: dict[Phase, str] = {
     "smoke": "it runs and leaves a checkpoint",
     "trial": f"p < {RULE.go_on:g} at {RULE.first} seeds, p ≤ {RULE.move:g} at {RULE.last}",
@@ -105,14 +110,27 @@ def _ticket(one: Queued) -> Ticket:
 
 
 def claim(study: Study) -> Ticket | None:
-    """Take the first job that nobody works on; None where there is none."""
+    """Take the first job that nobody works on and that can begin; None where there is none."""
     with study.ledger.held() as held:
-        for one in replay(held.events).queue.values():
-            if one.claim is None or _is_free(one.claim):
-                own = process.current().document()
-                held.append("claimed", job=one.id, process=own, until=time.time() + LEASE_SECONDS)
-                return _ticket(replay(held.events).queue[one.id])
-    return None
+        one = next(_ready(replay(held.events), study.contract()), None)
+        if one is None:
+            return None
+        own = process.current().document()
+        held.append("claimed", job=one.id, process=own, until=time.time() + LEASE_SECONDS)
+        return _ticket(replay(held.events).queue[one.id])
+
+
+def is_ready(study: Study) -> bool:
+    """Say whether something waits that a worker could take now."""
+    return next(_ready(study.state(), study.contract()), None) is not None
+
+
+def _ready(state: State, contract: Contract) -> Iterator[Queued]:
+    """Yield the jobs that nobody works on: fresh seeds of the head first, and trials when it has their scores."""
+    have, need = gates.fresh_scores(state, contract)
+    free = [one for one in state.queue.values() if one.claim is None or _is_free(one.claim)]
+    yield from (one for one in free if one.event["phase"] == "promotion")
+    yield from (one for one in free if one.event["phase"] not in ("promotion", "trial" if have < need else ""))
 
 
 def _is_free(event: Event) -> bool:
@@ -124,16 +142,20 @@ def _is_free(event: Event) -> bool:
 def work(
     study: Study, *, say: Say, most: int | None = None, follow: Callable[[Run], object] = plain.wait
 ) -> list[Worked]:
-    """Work on waiting jobs until there are none: launch, stay, judge; a refused one leaves the queue."""
+    """Work on waiting jobs until there are none: launch, stay, judge.
+
+    One that is refused for good leaves the queue; one that only cannot start now stays, and ends the work.
+    """
     done: list[Worked] = []
     while (most is None or len(done) < most) and (ticket := claim(study)):
         try:
             outcome, why = _worked(study, ticket, say=say, follow=follow)
         except RlxError as error:
-            _drop(study, ticket, error.message)
-            outcome, why = "refused" if isinstance(error, Refused) else "failed", _reasons(error)
+            outcome, why = _put_back(study, ticket, error), _reasons(error)
         done.append(Worked(ticket.job, ticket.candidate, ticket.phase, outcome, tuple(why)))
         say(str(done[-1]))
+        if outcome == WAITS:
+            break
     return done
 
 
@@ -149,11 +171,14 @@ def _worked(study: Study, ticket: Ticket, *, say: Say, follow: Callable[[Run], o
     follow(Run(study.root / "runs" / str(launched.run)))
     door.reconcile(study)
     job = study.state().jobs[launched.job]
+    if ticket.phase == "promotion":
+        scores.measure(study, [ticket.candidate], "promotion", say=say)
     if ticket.phase != "trial" or job.outcome != "completed":
         return str(job.outcome), [job.says] if job.says else []
     decided = judgement.decide(study, ticket.candidate, say=say)
-    if decided["answer"] == "more":
-        add(study, ticket.candidate, "trial")
+    following = FOLLOWS.get(decided["answer"])
+    if following and proceed.position(study).spare_seeds >= following[1]:
+        add(study, ticket.candidate, following[0])
     return decided["decision"], [decided["reason"], *decided["objections"]]
 
 
@@ -162,8 +187,14 @@ def _launched(study: Study, ticket: Ticket) -> Launched:
     return door.launch(study, order)
 
 
-def _drop(study: Study, ticket: Ticket, says: str) -> None:
-    """Take a job that cannot be launched out of the queue."""
+def _put_back(study: Study, ticket: Ticket, error: RlxError) -> str:
+    """Take a job that cannot be launched out of the queue, or leave it where that may pass; return what it is then."""
+    codes = {one["code"] for one in error.reasons} if isinstance(error, Refused) else set()
+    may_pass = bool(codes) and codes.isdisjoint(gates.OF_THE_JOB)
     with study.ledger.held() as held:
+        if ticket.job in replay(held.events).queue and may_pass:
+            held.append("released", job=ticket.job)
+            return WAITS
         if ticket.job in replay(held.events).queue:
-            held.append("dropped", job=ticket.job, says=says[:500])
+            held.append("dropped", job=ticket.job, says=error.message[:500])
+    return "refused" if isinstance(error, Refused) else "failed"

@@ -62,6 +62,9 @@ CODES = {
     "SANDBOX": "the sandbox that the contract requires is not there",
 }
 """What can refuse a launch, in the order it is reported."""
+OF_THE_JOB = frozenset({"CANDIDATE", "SCOPE", "PLAN", "STATE", "PHASE", "CLAIMS", "SEEDS_RANGE", "SEEDS_USED",
+                        "RESERVE", "BUDGET_SEEDS", "BUDGET_HOURS", "BUDGET_CANDIDATES", "DEADLINE"})  # fmt: skip
+"""What refuses a job for good; the rest is for a person to lift, or passes when others have ended."""
 
 
 @dataclass(frozen=True)
@@ -332,12 +335,16 @@ def _is_claimed(state: State) -> bool:
 
 def _pool(case: _Case) -> Reasons:
     """A candidate is raced against scores that the head did not win with: the baseline's pool, or its promotion."""
-    head, metric = case.state.head, case.contract.metric
-    need = min(POOL, metric.seeds) if metric else POOL
-    have = len(case.state.usable(head, "baseline" if head == BASELINE else "promotion"))
+    head, (have, need) = case.state.head, fresh_scores(case.state, case.contract)
     if have < need:
         hint = "rlx study baseline" if head == BASELINE else "promote it first: rlx next"
         yield Reason("PHASE", f"the head {head} has {have} fresh scores to race against and needs {need}", hint)
+
+
+def fresh_scores(state: State, contract: Contract) -> tuple[int, int]:
+    """Return how many scores the head has that candidates can be raced against, and how many that takes."""
+    have = len(state.usable(state.head, "baseline" if state.head == BASELINE else "promotion"))
+    return have, min(POOL, contract.metric.seeds) if contract.metric else POOL
 
 
 def _claims(case: _Case) -> Reasons:

@@ -1,7 +1,8 @@
 """Do what is next in a study until a person is needed, the budget is spent or a stop rule holds.
 
 With --agent the command is started whenever somebody must propose or mend something: it reads `rlx next --json` and
-acts through rlx. It is backed off from, and after three starts without a row in the ledger a person is called for.
+acts through rlx. It is backed off from, and after three starts that leave no row in the ledger, or only refusals, a
+person is called for.
 What runs without a person must be allowed by the contract (`automation.unattended`).
 
 Example: rlx study loop

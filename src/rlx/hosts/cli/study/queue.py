@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         queue.add(study, candidate, args.phase)
     did = queue.work(study, say=say, most=args.most, follow=follow) if args.work else []
     waiting = [one.document() for one in queue.tickets(study)]
-    command = f"rlx study queue {study.name} --work" if waiting else next_step(study).command
+    is_stuck = not queue.is_ready(study) or any(one.outcome == queue.WAITS for one in did)
+    command = next_step(study).command if is_stuck else f"rlx study queue {study.name} --work"
     return {"study": study.name, "waiting": waiting, "did": [one.document() for one in did], "command": command}
 
 
