@@ -138,7 +138,7 @@ def test_jobs_do_not_read_the_keys_that_sign(lift: tuple[Task, Path, str], monke
 
 def test_a_baseline_is_pinned_with_its_config(lift: tuple[Task, Path, str]) -> None:
     _, root, sha = lift
-    found = found_in(lift, baseline={"commit": sha, "command": "x", "config_sha256": "0" * 64})
+    found = found_in(lift, baseline={"commit": sha, "command": "rlx train configs/lift.yaml", "config_sha256": "0" * 64})
     assert "config_sha256 is not that of `configs/lift.yaml`" in found[0].says
     write(root, "configs/lift.yaml", (root / "configs/lift.yaml").read_text() + "seed: 3\n")
     assert any("config_sha256" in problem.says for problem in found_in(lift))
