@@ -269,7 +269,8 @@ def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
         for guardrail in contract.guardrails:
             left = [one.model_dump(mode="json") for one in contract.guardrails if one != guardrail]
             out = remedy.amend(contract, "guardrails", left)
-            yield from (Open(says, out) for says in _guardrail(guardrail, (*figures_of(task, level), *terms)))
+            known = () if terms is None else (*figures_of(task, level), *terms)
+            yield from (Open(says, out) for says in _guardrail(guardrail, known))
     if metric.name == "pass_rate" and level == "sealed":
         yield from _without_scenarios(contract, task, root)
     if metric.alpha > 0.2:

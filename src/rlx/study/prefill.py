@@ -153,8 +153,10 @@ def _budget(known: Known) -> Budget | None:
     else:
         return None
     hours = known.hours or _up(seeds * seconds * SLACK / 3600)
-    longest = seconds * SLACK if known.seed_seconds is not None else seconds
-    minutes = min(_up(longest / 60), hours * 60)
+    if known.seed_seconds is None:
+        minutes = max(math.floor(seconds / 60 * 100) / 100, 0.01)
+    else:
+        minutes = min(_up(seconds * SLACK / 60), hours * 60)
     return Budget(
         seeds=seeds, hours=hours, per_seed_minutes=minutes, until=known.until, trial_steps=known.trial_steps
     )  # fmt: skip
