@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -306,3 +307,15 @@ def test_a_reward_inside_step_is_said_where_the_contract_is_shown_and_approved(t
     assert "may change: surface reward: envs/lift.py::Lift.step" in shown
     assert f"note: {says}" in shown
     assert "rehearsal: none yet" in shown
+
+
+def test_a_file_that_went_stale_under_an_approved_study_is_put_back_by_the_hint(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    approve(find(root), by="me")
+    (root / "configs" / "pole.yaml").write_text(CONFIG.replace("64", "128"))
+    refused = typed(root, "rlx task refresh pole", code=4)
+    put_back = refused["hint"].removeprefix("put it back: ")
+    assert put_back.startswith("git checkout ")
+    subprocess.run(shlex.split(put_back), cwd=root, check=True, capture_output=True)
+    assert overview(find(root))["status"] == "approved"

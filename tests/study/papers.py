@@ -7,7 +7,7 @@ from typing import Any
 
 from rlx import files, tools
 from rlx.config.schema import Source
-from rlx.study import derive
+from rlx.study import derive, remedy
 from rlx.study import task as tasks
 from rlx.study.contract import POINTS, Contract
 from rlx.study.task import Place, Task
@@ -125,7 +125,7 @@ def contract_of(task: Task, root: Path, commit: str, **sections: Any) -> Contrac
         "hardware": {"cores": 1, "parallel": 2},
         "baseline": {
             "commit": commit,
-            "command": "rlx train configs/lift.yaml" if is_rlx else "python train.py",
+            "command": remedy.baseline_command(task),
             "config_sha256": files.sha256(config) if is_rlx else "",
         },
         "evaluation": {"level": "sealed" if is_rlx else "pinned"},

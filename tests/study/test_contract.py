@@ -138,7 +138,8 @@ def test_jobs_do_not_read_the_keys_that_sign(lift: tuple[Task, Path, str], monke
 
 def test_a_baseline_is_pinned_with_its_config(lift: tuple[Task, Path, str]) -> None:
     _, root, sha = lift
-    found = found_in(lift, baseline={"commit": sha, "command": "x", "config_sha256": "0" * 64})
+    baseline = {"commit": sha, "command": "rlx train configs/lift.yaml", "config_sha256": "0" * 64}
+    found = found_in(lift, baseline=baseline)
     assert "config_sha256 is not that of `configs/lift.yaml`" in found[0].says
     write(root, "configs/lift.yaml", (root / "configs/lift.yaml").read_text() + "seed: 3\n")
     assert any("config_sha256" in problem.says for problem in found_in(lift))
@@ -281,3 +282,29 @@ def test_an_empty_contract_names_all_eight(lift: tuple[Task, Path, str]) -> None
     task, root, _ = lift
     found = contracts.problems(Contract(study="a", task=task.name), task, root=root)
     assert {problem.point for problem in found} == set(POINTS)
+
+
+@pytest.mark.parametrize(
+    ("told", "known", "unknown"),
+    [
+        ('{"is_success": True, "reward_terms": {"near": 1.0, "effort": 2.0}}', "near", "far"),
+        ('{"is_success": True, "reward_terms": terms}', "effort", "far"),
+        ('{"is_success": True, "reward_terms": dict(zip(self.names, height))}', "whatever", None),
+        ('{"is_success": True}', "length_mean", "near"),
+    ],
+)
+def test_guardrails_know_the_terms_that_the_env_s_file_names(
+    tmp_path: Path, told: str, known: str, unknown: str | None
+) -> None:
+    rlx_repo(tmp_path)
+    env = (tmp_path / "envs" / "lift.py").read_text().replace('{"is_success": True}', told)
+    write(
+        tmp_path,
+        "envs/lift.py",
+        env.replace("reward = self", 'terms = {"near": 1.0, "effort": 2.0}\n        reward = self'),
+    )
+    sha, task = commit(tmp_path), rlx_task(tmp_path)
+    for name, is_fine in ((known, True), (unknown, False)):
+        if name is not None:
+            contract = contract_of(task, tmp_path, sha, guardrails=[{"expression": name, "margin": 1}])
+            assert (contracts.problems(contract, task, root=tmp_path) == ()) is is_fine, name

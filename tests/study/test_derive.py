@@ -10,6 +10,8 @@ from rlx import files
 from rlx.config.schema import Source
 from rlx.errors import UsageError
 from rlx.study import derive
+from rlx.study.prefill import Known, prefill
+from rlx.study.task import Task
 from tests.study.papers import foreign_repo, foreign_task, rlx_repo, rlx_task, write
 
 
@@ -162,3 +164,34 @@ def test_options_are_no_keys_where_keys_are_written_otherwise(tmp_path: Path) ->
     commands = derive.Commands(train=train, override="{key}={value}")
     adapter = derive.task_from_commands(commands, root=tmp_path, name="arena").adapter
     assert (adapter.config_system, adapter.defaults) == ("custom", {})
+
+
+def test_the_interpreter_of_an_active_environment_is_named_and_jobs_may_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = foreign_repo(tmp_path / "lab")
+    program = tmp_path / "venv" / "bin" / "python"
+    write(tmp_path, "venv/pyvenv.cfg", f"home = {tmp_path / 'python3.11' / 'bin'}\n")
+    write(tmp_path, "venv/bin/python", "#!/bin/sh\n").chmod(0o755)
+    (tmp_path / "python3.11" / "bin").mkdir(parents=True)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    train = ("python", "train.py", "--seed", "{seed}", "--out", "{out}")
+
+    def drafted(**said: tuple[str, ...]) -> Task:
+        commands = derive.Commands(train=train, **said)  # type: ignore[arg-type]
+        return derive.task_from_commands(commands, root=tmp_path / "lab", name="arena")
+
+    assert drafted(prefix=("uv", "run")).adapter.train[0] == "python", "uv chooses it"
+    task = drafted(prefix=("env", "MODE=sim"))
+    assert task.adapter.train[0] == str(program)
+    made = prefill(task, Known(commit=sha), study="s1", root=tmp_path / "lab").contract
+    assert made.hardware is not None
+    assert made.hardware.reads == (str(tmp_path / "venv"), str(tmp_path / "python3.11"))
+
+
+def test_packages_below_src_are_imported_from_there(tmp_path: Path) -> None:
+    foreign_repo(tmp_path)
+    commands = derive.Commands(train=("python3", "train.py", "{seed}"))
+    assert derive.task_from_commands(commands, root=tmp_path, name="a").adapter.python_path == (".",)
+    write(tmp_path, "src/arm/__init__.py", "")
+    assert derive.task_from_commands(commands, root=tmp_path, name="a").adapter.python_path == ("src", ".")

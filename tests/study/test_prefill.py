@@ -88,6 +88,7 @@ def test_everything_that_only_a_person_knows_is_asked(tmp_path: Path) -> None:
         ({"seed_seconds": 60.0, "hours": 2.0, "seeds": 40}, (40, 2.0, 2.0)),
         ({"hours": 2.0}, (96, 2.0, 1.25)),
         ({"hours": 2.0, "seeds": 30}, (30, 2.0, 4.0)),
+        ({"hours": 2.0, "seeds": 70}, (70, 2.0, 1.71)),
         ({"seed_seconds": 0.01}, (96, 0.01, 0.01)),
         ({"seeds": 30}, None),
         ({}, None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -77,10 +78,18 @@ def _refuse_approved(root: Path, task: str) -> None:
     """Refuse to change a task that a study was approved on."""
     for study in studies(root):
         if study.task_name == task and study.state().approval is not None:
-            raise Refused(
-                f"study `{study.name}` was approved on task `{task}` as it was",
-                hint="put the file back, or describe another task: rlx task new NAME",
-            )
+            raise Refused(f"study `{study.name}` was approved on task `{task}` as it was", hint=_put_back(study))
+
+
+def _put_back(study: Study) -> str:
+    """Return what makes a task that went stale under an approved study true again; else how another one is begun."""
+    contract, task = study.contract(), study.task()
+    stale = {
+        one.file: None for one in task.facts if any(tasks.stale(task.model_copy(update={"facts": (one,)}), study.root))
+    }
+    if not stale or contract.baseline is None:
+        return "describe another task: rlx task new NAME"
+    return f"put it back: git checkout {contract.baseline.commit[:12]} -- {shlex.join(stale)}"
 
 
 def refresh_task(root: Path, name: str | None, *, mission: str | None = None) -> Task:

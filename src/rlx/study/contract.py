@@ -215,11 +215,14 @@ def _whole_steps(contract: Contract, task: Task) -> Iterator[str]:
 
 
 def allowed(scope: Scope, task: Task) -> Place:
-    """Return the paths and keys that a scope opens: its own, and those of the surfaces it names."""
+    """Return the paths and keys that a scope opens: its own, and those of the surfaces it names, if not forbidden."""
     surfaces = [task.surfaces[name] for name in scope.surfaces if name in task.surfaces and name != "evaluator"]
+    keys = (*scope.keys, *(key for place in surfaces for key in place.keys))
     return Place(
         paths=tuple(dict.fromkeys((*scope.paths, *(path for place in surfaces for path in place.paths)))),
-        keys=tuple(dict.fromkeys((*scope.keys, *(key for place in surfaces for key in place.keys)))),
+        keys=tuple(
+            key for key in dict.fromkeys(keys) if not any(patterns.covers_key(no, key) for no in scope.forbidden)
+        ),
     )
 
 
@@ -266,7 +269,8 @@ def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
         for guardrail in contract.guardrails:
             left = [one.model_dump(mode="json") for one in contract.guardrails if one != guardrail]
             out = remedy.amend(contract, "guardrails", left)
-            yield from (Open(says, out) for says in _guardrail(guardrail, (*figures_of(task, level), *terms)))
+            known = () if terms is None else (*figures_of(task, level), *terms)
+            yield from (Open(says, out) for says in _guardrail(guardrail, known))
     if metric.name == "pass_rate" and level == "sealed":
         yield from _without_scenarios(contract, task, root)
     if metric.alpha > 0.2:
@@ -430,7 +434,7 @@ def _closed(contract: Contract, task: Task, pattern: str, file: str, regions: Se
     keys = [one for name in scope.surfaces if name not in surfaces for one in task.surfaces[name].keys]
     changed: dict[str, Sequence[str]] = {"scope.paths": [*paths, *kept]}
     if len(surfaces) < len(scope.surfaces):
-        changed |= {"scope.surfaces": surfaces, "scope.keys": [*scope.keys, *keys]}
+        changed |= {"scope.surfaces": surfaces, **({"scope.keys": [*scope.keys, *keys]} if keys else {})}
     return remedy.amends(contract, changed)
 
 
@@ -504,8 +508,10 @@ def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str | Open
     if tools.git("cat-file", "-e", f"{baseline.commit}^{{commit}}", folder=root) is None:
         yield Open(f"the repository has no commit {baseline.commit[:12]}", _commit_of(contract, root))
         return
-    if not baseline.command.strip():
-        yield Open("the command that trains the baseline is missing", remedy.missing("baseline", contract, task, ()))
+    command = remedy.baseline_command(task)
+    if baseline.command != command:
+        says = f"the task trains by `{command}`" + (f", not by `{baseline.command}`" if baseline.command else "")
+        yield Open(says, remedy.amend(contract, "baseline.command", command))
     if task.adapter.kind == "rlx":
         yield from _pinned_config(contract, baseline, task, root)
 

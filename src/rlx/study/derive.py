@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +169,7 @@ class Commands:
     checkpoint: str = ""
     override: str | None = None
     steps: int | None = None
-    python_path: tuple[str, ...] = (".",)
+    python_path: tuple[str, ...] = ()
     env: str | None = None
     policy: str | None = None
     mission: str = ""
@@ -176,6 +178,7 @@ class Commands:
 
 def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     """Draft a task for a foreign repository; `task.problems` names what is still missing."""
+    commands = _resolved(commands, root)
     bare = Adapter(kind="command", train=commands.train, eval=commands.eval, python_path=commands.python_path)
     entries = [file for file in entry_files(commands.train, bare, root) if (root / file).is_file()]
     scoring = [file for file in entry_files(commands.eval, bare, root) if (root / file).is_file()]
@@ -210,6 +213,47 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     facts += [fact(f"default of {key}", options.file, root=root, line=one.line) for key, one in tunable.items()]
     card = Card(mission=commands.mission)
     return Task(name=name, card=card, adapter=adapter, surfaces=surfaces, facts=tuple(facts))
+
+
+def _resolved(commands: Commands, root: Path) -> Commands:
+    """Say what is left to the shell: the interpreter that `python` is there, and where imports start from."""
+    is_own = not commands.prefix or commands.prefix[0] == "env"  # others, such as `uv run`, choose it themselves
+    train, scores = (_interpreted(words, root) if is_own else words for words in (commands.train, commands.eval))
+    return replace(commands, train=train, eval=scores, python_path=commands.python_path or _import_roots(root))
+
+
+def _interpreted(words: Argv, root: Path) -> Argv:
+    """Name the interpreter of another virtual environment by its path: a job has no shell that it is active in."""
+    if not words:
+        return words
+    here = root / words[0]
+    found = Path(shutil.which(words[0]) or "") if words[0] in ("python", "python3") else here
+    is_other = _venv_of(found) not in (None, Path(sys.prefix))
+    return (str(found.absolute()), *words[1:]) if is_other else words
+
+
+def _venv_of(program: Path) -> Path | None:
+    folder = program.absolute().parent.parent
+    return folder if (folder / "pyvenv.cfg").is_file() else None
+
+
+def venvs(words: Argv) -> tuple[str, ...]:
+    """Return the virtual environments that commands name a program of, and the installations these are made from."""
+    found = [folder for word in words if word.startswith("/") and (folder := _venv_of(Path(word)))]
+    homes = [
+        Path(line.partition("=")[2].strip()).parent
+        for folder in found
+        for line in (folder / "pyvenv.cfg").read_text().splitlines()
+        if line.partition("=")[0].strip() == "home"
+    ]
+    outside = [folder for folder in homes if folder.is_dir() and not folder.is_relative_to("/usr")]
+    return tuple(dict.fromkeys(map(str, (*found, *outside))))
+
+
+def _import_roots(root: Path) -> tuple[str, ...]:
+    """Return where imports start from as far as the layout tells: the top, and a `src` that holds packages."""
+    has_packages = any((root / "src").glob("*/__init__.py")) and not (root / "src" / "__init__.py").is_file()
+    return ("src", ".") if has_packages else (".",)
 
 
 @dataclass(frozen=True)

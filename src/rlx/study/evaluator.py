@@ -24,6 +24,7 @@ from rlx.study.task import Task, entry_files
 
 RLX_KEYS = ("eval.*", "env.id", "seed", "seeds", "run_name", "extends", "schema")
 """Keys of an rlx config that say how a policy is measured, which world it is measured in, and which replicate it is."""
+TERMS = "reward_terms"
 REWARD_WRAPPERS = ("clip_reward", "scale_reward", "ClipReward", "TransformReward", "NormalizeReward")
 
 
@@ -124,14 +125,38 @@ def _protocol_names(task: Task, root: Path) -> tuple[str, ...]:
     return (own.id if own and own.id else experiment.env.id, *kept)
 
 
-def reward_terms(task: Task, root: Path) -> tuple[str, ...]:
-    """Return the reward terms that the config names for the evaluation env; those of the env itself are not seen."""
+def reward_terms(task: Task, root: Path) -> tuple[str, ...] | None:
+    """Return the reward terms of the evaluation env that config and env file name; None where they cannot be read."""
     experiment = experiment_of(task, root)
     if experiment is None:
         return ()
     own = experiment.eval.env
     wrappers = own.wrappers if own and own.wrappers is not None else experiment.env.wrappers
-    return tuple(name for one in wrappers if one.name == "reward_terms" for name in one.kwargs)
+    named = tuple(name for one in wrappers if one.name == TERMS for name in one.kwargs)
+    file = (own.id if own and own.id else experiment.env.id).rpartition(":")[0]
+    told = _terms_told(root / file) if file.endswith(".py") else ()
+    return None if told is None else (*named, *told)
+
+
+def _terms_told(file: Path) -> tuple[str, ...] | None:
+    """Return the names of the terms that an env's file puts under `reward_terms`; None where they are computed."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    pairs = [pair for node in nodes if isinstance(node, ast.Dict) for pair in zip(node.keys, node.values, strict=True)]
+    assigned = [(target, node.value) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    pairs += [(target.slice, value) for target, value in assigned if isinstance(target, ast.Subscript)]
+    told = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == TERMS]
+    literal = [one for value in told for one in (value, *_meanings(value, assigned)) if isinstance(one, ast.Dict)]
+    names = [key.value if isinstance(key, ast.Constant) else None for one in literal for key in one.keys]
+    is_read = bool(literal) and all(isinstance(name, str) for name in names)
+    return tuple(map(str, names)) if is_read else None if told else ()
+
+
+def _meanings(value: ast.expr, assigned: Sequence[tuple[ast.expr, ast.expr]]) -> list[ast.expr]:
+    """Return what is assigned to a name or attribute."""
+    return [given for target, given in assigned if ast.unparse(target) == ast.unparse(value)]
 
 
 def shapes_reward(name: str, root: Path) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlx import files
 from rlx.compare.race import RULE
-from rlx.study import evaluator, remedy
+from rlx.study import derive, evaluator, remedy
 from rlx.study import task as tasks
 from rlx.study.approval import default_level
 from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return
@@ -154,8 +153,10 @@ def _budget(known: Known) -> Budget | None:
     else:
         return None
     hours = known.hours or _up(seeds * seconds * SLACK / 3600)
-    longest = seconds * SLACK if known.seed_seconds is not None else seconds
-    minutes = min(_up(longest / 60), hours * 60)
+    if known.seed_seconds is None:
+        minutes = max(math.floor(seconds / 60 * 100) / 100, 0.01)
+    else:
+        minutes = min(_up(seconds * SLACK / 60), hours * 60)
     return Budget(
         seeds=seeds, hours=hours, per_seed_minutes=minutes, until=known.until, trial_steps=known.trial_steps
     )  # fmt: skip
@@ -175,17 +176,16 @@ def _hardware(task: Task, known: Known, root: Path) -> Hardware:
     else:
         gpus = experiment.resources.gpus or (1.0 if experiment.device.startswith("cuda") else 0.0)
     by_gpus = int(known.gpus / gpus) if gpus else known.cores
-    return Hardware(cores=cores, gpus=gpus, parallel=max(1, min(known.cores // cores, by_gpus)))
+    reads = derive.venvs((*task.adapter.prefix, *task.adapter.train, *task.adapter.eval))
+    return Hardware(cores=cores, gpus=gpus, parallel=max(1, min(known.cores // cores, by_gpus)), reads=reads)
 
 
 def _baseline(task: Task, known: Known, root: Path) -> Baseline | None:
     if known.commit is None:
         return None
-    adapter = task.adapter
-    if adapter.config is None:
-        return Baseline(commit=known.commit, command=shlex.join((*adapter.prefix, *adapter.train)))
-    digest = files.sha256((root / adapter.config).read_bytes()) if (root / adapter.config).is_file() else ""
-    return Baseline(commit=known.commit, command=f"rlx train {adapter.config}", config_sha256=digest)
+    config, command = task.adapter.config, remedy.baseline_command(task)
+    digest = files.sha256((root / config).read_bytes()) if config and (root / config).is_file() else ""
+    return Baseline(commit=known.commit, command=command, config_sha256=digest)
 
 
 def _questions(task: Task, contract: Contract, level: Level) -> list[Question]:

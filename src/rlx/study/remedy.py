@@ -65,7 +65,8 @@ def missing(point: Point, contract: Contract, task: Task, figures: Sequence[str]
         "automation": ("automation.stop", ["rejected_in_a_row >= 8"]),
     }
     if point == "baseline":
-        return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD) -s {_command(task)}"
+        command = shlex.quote(f"baseline.command={baseline_command(task)}")
+        return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD) -s {command}"
     return amend(contract, *values[point])
 
 
@@ -87,10 +88,10 @@ def _scope(task: Task) -> tuple[str, object]:
     return "scope.keys", sorted(task.adapter.defaults)
 
 
-def _command(task: Task) -> str:
+def baseline_command(task: Task) -> str:
+    """Return what trains the baseline, as it is typed."""
     adapter = task.adapter
-    words = ("rlx", "train", adapter.config) if adapter.config else (*adapter.prefix, *adapter.train)
-    return shlex.quote(f"baseline.command={shlex.join(words)}")
+    return shlex.join(("rlx", "train", adapter.config) if adapter.config else (*adapter.prefix, *adapter.train))
 
 
 def task_mended(task: Task, *, is_stale: bool) -> str:

@@ -62,7 +62,7 @@ class Progress:
     def _reached(self, step: int) -> list[str]:
         """Spell how far a seed is, of what is planned where somebody said that."""
         if not self._planned:
-            return [f"{step:,} steps"]
+            return [f"{step:,} step{'' if step == 1 else 's'}"]
         return [f"{step:,}/{self._planned:,}", f"{min(1.0, step / self._planned):4.0%}"]
 
     def _rate(self, number: int, step: int) -> float:

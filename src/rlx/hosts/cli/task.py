@@ -44,7 +44,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--checkpoint", default="", metavar="PATH", help="what training leaves: {out}/policy.npz")
     new.add_argument("--override", metavar="TEMPLATE", help="how a key is changed: --{key}={value}")
     new.add_argument("--steps", type=int, metavar="N", help="training steps of one seed, for {steps}")
-    new.add_argument("--path", action="append", default=[], metavar="FOLDER", help="what goes on Python's path (.)")
+    new.add_argument(
+        "--path", action="append", default=[], metavar="FOLDER", help="what goes on Python's path (src, .)"
+    )
     new.add_argument("--env", metavar="ENV", help="the environment that rlx itself may measure in: file.py:Class")
     new.add_argument("--policy", metavar="FILE:FUNCTION", help="loads a checkpoint as observation → action")
     new.add_argument("--surface", action="append", default=[], metavar="NAME=PATHS", help=", ".join(get_args(Surface)))
@@ -100,7 +102,7 @@ def _commands(args: argparse.Namespace) -> Any:
         checkpoint=args.checkpoint,
         override=args.override,
         steps=args.steps,
-        python_path=tuple(args.path) or (".",),
+        python_path=tuple(args.path),
         env=args.env,
         policy=args.policy,
         mission=args.mission,

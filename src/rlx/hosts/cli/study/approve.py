@@ -60,10 +60,16 @@ def render(data: dict[str, Any]) -> str:
         f"approved: {data['task']}/{data['study']} until {when(data['expires'])}",
         f"level: {data['level']} by {data['by']}" + ("" if data["human"] else " (not shown to be a human)"),
         *([f"goes on after: {data['goes_on_after']}"] if data["goes_on_after"] else []),
-        *(f"may change: {line}" for point in data["points"] if point["point"] == "scope" for line in point["lines"]),
+        *(_permission(line) for point in data["points"] if point["point"] == "scope" for line in point["lines"]),
         *(f"note: {note}" for point in data["points"] for note in point["notes"]),
         f"rehearsal: {data['rehearsal']}",
         *(f"not ruled out: {one}" for one in data["forgeable"]),
         *(f"affords: {one}" for one in data["affords"]),
     ]
     return "\n".join([*lines, f"next: {data['command']}"])
+
+
+def _permission(line: str) -> str:
+    """Say a line of the scope as what it permits."""
+    forbidden = line.removeprefix("forbidden: ")
+    return f"may change: {line}" if forbidden == line else f"may not change: {forbidden}"
