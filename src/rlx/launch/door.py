@@ -17,7 +17,7 @@ from typing import Any
 
 from rlx import files, sandbox
 from rlx.config.schema import Experiment
-from rlx.errors import Refused, RlxError
+from rlx.errors import EvidenceInvalid, Refused, RlxError
 from rlx.launch import admission, carried, governed, worktree
 from rlx.launch import launch as plain
 from rlx.launch.resources import available_cores, visible_gpus
@@ -390,7 +390,7 @@ def _lineage(study: Study, contract: Contract, task: Task, job: Launched, examin
         "candidate": job.order.candidate,
         "phase": job.order.phase,
         "job": job.job,
-        "worktree": study.worktree(job.order.candidate).relative_to(study.root).as_posix(),
+        "worktree": _frozen(study, contract.baseline.commit, examined).relative_to(study.root).as_posix(),
         "commit": contract.baseline.commit,
         "diff_sha256": worktree.diff_sha256(examined.changes),
         "limits": {
@@ -405,6 +405,18 @@ def _lineage(study: Study, contract: Contract, task: Task, job: Launched, examin
         "reads": list(contract.hardware.reads),
         "executor": task.adapter.launcher.executor,
     }
+
+
+def _frozen(study: Study, commit: str, examined: Examined) -> Path:
+    """Return the tree that jobs run what was checked from, apart from the worktree, where editing may go on."""
+    sha256 = worktree.diff_sha256(examined.changes)
+    folder = study.tree(sha256)
+    if not folder.exists():
+        worktree.tree_of(study.root, commit, folder, patch=worktree.patch_text(examined.changes) or None)
+    if worktree.diff_sha256(worktree.diff(folder, commit, root=study.root)) != sha256:
+        where = folder.relative_to(study.root).as_posix()
+        raise EvidenceInvalid(f"{where} is not what was checked", hint=f"it is made anew after: rm -r {where}")
+    return folder
 
 
 def _own_plan(order: Order, examined: Examined) -> str | None:

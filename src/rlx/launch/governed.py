@@ -187,6 +187,11 @@ class Governed:
         close(self.ledger, self.job, run, ending)
 
 
+def tree_of(run: Run) -> Path:
+    """Return the folder whose code a study's run ran."""
+    return project.root(run.path.parent.parent) / str(run.metadata["lineage"]["worktree"])
+
+
 def identity_of(run: Run) -> str:
     """Return the hash of what a run was made with: its limits, its code, what it may read."""
     return files.sha256((run.path / METADATA).read_bytes())

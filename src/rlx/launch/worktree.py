@@ -136,8 +136,11 @@ def snapshot(root: Path) -> str:
     return commit
 
 
-def tree_of(root: Path, commit: str, to: Path) -> None:
-    """Write a commit's files into the new folder `to`, byte for byte, without a repository; whole or not at all."""
+def tree_of(root: Path, commit: str, to: Path, *, patch: bytes | None = None) -> None:
+    """Write a commit's files (plus a patch) into the new folder `to`, byte for byte; whole or not at all.
+
+    It is no repository.
+    """
     if to.exists():
         raise Refused(f"{to} is there already", hint="remove it first")
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -148,6 +151,8 @@ def tree_of(root: Path, commit: str, to: Path) -> None:
         with opened(root) as repository:
             repository.check_out(commit, new, index=repository.git_dir / "index")
         _refuse_different(new, commit, root=root)
+        if patch:
+            apply(root, new, patch)
         os.rename(new, to)
     finally:
         shutil.rmtree(new, ignore_errors=True)

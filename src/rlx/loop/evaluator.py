@@ -18,7 +18,7 @@ from rlx.evaluate.pin import Pin, pin
 from rlx.evaluate.pinned import Command, Pinned, pinned
 from rlx.evaluate.seal import Limits, Seal, Sealed, Subject, sealed
 from rlx.evaluate.tally import tally
-from rlx.launch import worktree
+from rlx.launch import governed, worktree
 from rlx.runs import opaque
 from rlx.runs.run import Run
 from rlx.study import recipe
@@ -102,11 +102,15 @@ class Evaluator:
         seal = Seal(
             experiment=plain_config(experiment), pin=self.pin, purpose=draw.purpose,  # type: ignore[arg-type]
             first=draw.first, episodes=draw.episodes, python_path=adapter.python_path, policy=adapter.policy,
-            policy_root=self.study.worktree(candidate) if adapter.policy else None,
+            policy_root=self._tree(run) if adapter.policy else None,
             reads=self._reads, limits=self._limits, may_go_unenforced=self._may_go_unenforced,
         )  # fmt: skip
         subjects = self._subjects(candidate, run, expected, out)
         yield from self._results(subjects, sealed(seal, list(subjects.values())))
+
+    def _tree(self, run: str) -> Path:
+        """Return the code that a run was trained with."""
+        return governed.tree_of(Run(self.study.root / "runs" / run))
 
     def _pinned_command(
         self, candidate: str, run: str, expected: Mapping[int, str], draw: Draw, out: Path
@@ -121,7 +125,7 @@ class Evaluator:
         )  # fmt: skip
         asked = Pinned(
             command=command, pin=self.pin, purpose=draw.purpose, first=draw.first,  # type: ignore[arg-type]
-            episodes=draw.episodes, worktree=self.study.worktree(candidate) if adapter.policy_files else None,
+            episodes=draw.episodes, worktree=self._tree(run) if adapter.policy_files else None,
             reads=self._reads, limits=self._limits, may_go_unenforced=self._may_go_unenforced,
         )  # fmt: skip
         subjects = self._subjects(candidate, run, expected, out)

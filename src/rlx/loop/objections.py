@@ -1,10 +1,10 @@
-"""What makes a candidate's evidence invalid, whatever its scores: other code, other budgets, a changed worktree."""
+"""What makes a candidate's evidence invalid, whatever its scores: other code, other budgets, a changed run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rlx.launch import record, worktree
+from rlx.launch import governed, record, worktree
 from rlx.loop import scores
 from rlx.runs.run import Run
 from rlx.study.lifecycle import Phase
@@ -18,13 +18,16 @@ def objections(study: Study, sides: Mapping[str, Phase]) -> Iterator[str]:
             for name, phase in sides.items()}  # fmt: skip
     yield from _budgets(runs)
     assert contract.baseline is not None
-    for name, own in runs.items():
-        tree = study.worktree(name)
+    meant = {event["run"]: event.get("identity") for event in study.ledger.events() if event.kind == "intent"}
+    for run in (run for own in runs.values() for run in own):
+        if governed.identity_of(run) != meant.get(run.name):
+            yield f"the identity of {run.name} is other than when it was launched"
+            continue
+        tree = governed.tree_of(run)
         now = worktree.diff_sha256(worktree.diff(tree, contract.baseline.commit, root=study.root))
-        for run in own:
-            if (run.metadata.get("lineage") or {}).get("diff_sha256") != now:
-                yield f"the worktree of {name} is other than when {run.name} was launched"
-            yield from record.problems(run, worktree=tree, root=study.root, contract=contract, task=task)
+        if run.metadata["lineage"]["diff_sha256"] != now:
+            yield f"the code that {run.name} ran is other than when it was launched"
+        yield from record.problems(run, worktree=tree, root=study.root, contract=contract, task=task)
 
 
 def _budgets(runs: Mapping[str, list[Run]]) -> Iterator[str]:

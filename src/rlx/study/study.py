@@ -75,8 +75,12 @@ class Study:
             return f" --study {self.name}"
 
     def worktree(self, identity: str) -> Path:
-        """Return the folder a candidate's code is changed and run in."""
+        """Return the folder a candidate's code is changed in."""
         return self.folder / "worktrees" / identity
+
+    def tree(self, diff_sha256: str) -> Path:
+        """Return the folder that jobs run code with this difference from the baseline in: nobody edits there."""
+        return self.folder / "trees" / diff_sha256[:16]
 
     def contract(self) -> Contract:
         return contracts.read(self.contract_path)

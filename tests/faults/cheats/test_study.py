@@ -292,18 +292,46 @@ def test_a_worktree_that_is_edited_after_its_check_is_another_plan(agent: Walker
     assert len(agent.rows("refused", action="launch", candidate=identity)) == 1
 
 
-def test_a_worktree_that_is_other_while_it_trains_makes_evidence_invalid(agent: Walker) -> None:
-    identity = agent.pays("slowly", "    import time\n    time.sleep(0.005)\n")
+SLOWLY = "    import time\n    time.sleep(0.005)\n"
+
+
+def test_a_worktree_that_is_edited_while_it_trains_changes_nothing_of_what_runs(agent: Walker) -> None:
+    identity = agent.pays("slowly", SLOWLY)
+    run = agent.launches(identity)
     path = agent.folder / "worktrees" / identity / "envs" / "pay.py"
-    run, checked = agent.launches(identity), path.read_text()
-    path.write_text(checked.replace("0.005", "0.006"))
+    path.write_text("raise SystemExit(9)\n")
+    assert agent.ends(run)["outcome"] == "completed"
+    assert agent.types("verdict", identity)["objections"] == []
+
+
+@pytest.mark.parametrize("is_put_back", [True, False])
+def test_a_tree_that_is_edited_while_it_trains_makes_evidence_invalid(agent: Walker, is_put_back: bool) -> None:
+    identity = agent.pays(f"slower {is_put_back}", SLOWLY.replace("0.005", "0.006" if is_put_back else "0.007"))
+    run = agent.launches(identity)
+    tree = agent.root / json.loads((agent.root / "runs" / run / "metadata.json").read_text())["lineage"]["worktree"]
+    checked = (tree / "envs" / "pay.py").read_text()
+    (tree / "envs" / "pay.py").write_text(checked + "# another\n")
     agent.ends(run)
-    path.write_text(checked)
+    if is_put_back:
+        (tree / "envs" / "pay.py").write_text(checked)
     told = agent.types("decide", identity)
     assert told["verdict"] == "invalid"
-    assert told["objections"] == [f"{run}: envs.pay ran from another envs/pay.py than was checked"]
+    says = f"{run}: envs.pay ran from another envs/pay.py than was checked" if is_put_back else (
+        f"the code that {run} ran is other than when it was launched")  # fmt: skip
+    assert told["objections"] == [says]
     (row,) = agent.rows("refused", action="decide", candidate=identity)
     assert row["reasons"][0]["code"] == "EVIDENCE"
+
+
+def test_a_run_that_was_made_another_is_no_evidence(agent: Walker) -> None:
+    identity = agent.pays("another run", "    at = at * 4\n")
+    run = agent.launches(identity)
+    agent.ends(run)
+    path = agent.root / "runs" / run / "metadata.json"
+    path.write_text(path.read_text().replace('"trial"', '"smoke"'))
+    assert agent.types("decide", identity)["objections"] == [
+        f"the identity of {run} is other than when it was launched"
+    ]
 
 
 def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent: Walker) -> None:
