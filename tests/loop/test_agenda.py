@@ -155,7 +155,9 @@ def test_a_rule_that_counts_in_a_row_ends_where_a_person_says_so() -> None:
 
 @pytest.mark.parametrize("approval", ["", "the approval has run out"])
 def test_a_study_that_was_halted_waits_for_a_person_whatever_its_approval(approval: str) -> None:
-    halted = replace(APPROVED, halted="three starts without a row", approval=approval, head="c001", head_fresh=6)
+    halted = replace(
+        APPROVED, halted="three starts without a row", approval=approval, head="c001", head_fresh=6, is_rehearsed=False
+    )
     step = agenda(halted).next
     assert (step.action, step.command) == ("approve", "rlx study approve trot --go-on")
     assert "three starts without a row" in step.why

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlx.study.budget import Amount
+from rlx.study.rules import PINNED
 from tests.study.story import CONTRACT, Story
 
 NOTHING = {"seeds": 0, "seconds": 0.0}
@@ -131,7 +132,7 @@ def test_a_round_of_the_baseline_in_which_every_seed_failed_calls_for_a_person(
 ) -> None:
     story = Story(pool=False)
     story.job("j", "baseline", phase, seeds, outcome="failed", says="seeds 0, 1 failed: KeyError")
-    why = "seeds 0, 1 failed: KeyError; see rlx logs run_j"
+    why = f"seeds 0, 1 failed: KeyError; see rlx logs run_j; {PINNED}"
     assert story.state.escalation == f"no seed of run_j (baseline, {phase}) has a score: {why}"
     story.approve(goes_on=True)
     assert story.state.escalation is None
@@ -142,8 +143,8 @@ def test_a_round_of_the_baseline_of_which_nothing_can_be_measured_calls_for_a_pe
     story.job("j", "baseline", "baseline", (0, 1), scores=(math.nan,))
     assert story.state.escalation is None
     story.evaluate("baseline", "baseline", 1, math.nan, failure="the eval command ended with exit code 1")
-    told = "no seed of run_j (baseline, baseline) has a score: the eval command ended with exit code 1"
-    assert story.state.escalation == told
+    why = f"the eval command ended with exit code 1; {PINNED}"
+    assert story.state.escalation == f"no seed of run_j (baseline, baseline) has a score: {why}"
 
 
 @pytest.mark.parametrize(

@@ -187,11 +187,11 @@ def _settle(at: Position) -> Step:
 
 
 def _before_approval(at: Position) -> Iterator[Step]:
-    if not at.is_rehearsed:
-        yield Step("rehearse", f"rlx study rehearse {at.study}", "the whole path was not walked under this contract")
     if at.halted:
         yield _go_on(at, f"{at.approval}; and the study has stopped: {at.halted}")
         return
+    if not at.is_rehearsed:
+        yield Step("rehearse", f"rlx study rehearse {at.study}", "the whole path was not walked under this contract")
     yield Step("approve", f"rlx study approve {at.study}", f"{at.approval}; a person does this, an agent cannot")
 
 

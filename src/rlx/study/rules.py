@@ -45,6 +45,9 @@ BLAMELESS = frozenset({"lost", "interrupted", "prepared", "running"})
 _DEEDS = frozenset({"amended", "approved", "proposed", "moved", "intent", "decided"})
 """What is done after a refusal answers it: it is history then, and no longer open."""
 MOST_SAID = 500
+PINNED = (
+    "the baseline stays as it was pinned: it goes on where a limit or the machine was at fault, else in a new study"
+)
 STUDY_DECISIONS = ("continue", "stop", "rollback", "narrow", "escalate")
 _CANDIDATE = re.compile(r"c\d{3,}")
 
@@ -291,7 +294,8 @@ class Rules:
         failures = dict.fromkeys(score.failure for score in scores if score is not None and score.failure)
         why = "; ".join(filter(None, (job.says, *failures))) or str(job.outcome)
         log = "" if scores else f"; see rlx logs {job.run}"
-        self.escalation = f"no seed of {job.run} ({job.candidate}, {job.phase}) has a score: {why[:MOST_SAID]}{log}"
+        told = f"no seed of {job.run} ({job.candidate}, {job.phase}) has a score: {why[:MOST_SAID]}{log}"
+        self.escalation = f"{told}; {PINNED}" if job.candidate == BASELINE else told
 
     def weights_recorded(self, event: Event) -> None:
         name, run = _text(event, "candidate"), _text(event, "run")
