@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rlx.hosts.cli.study import rehearse
+from rlx.launch import worktree
 from rlx.loop.founding import Wishes, new_study, new_task
 from rlx.study.derive import Commands, source_of
 from rlx.study.study import Study, find
@@ -27,6 +28,19 @@ print("opening the arena")
 open(sys.argv[3], "w").write('{{"success": 0.5}}')
 """
 RAISES = "raise RuntimeError('the arm is not calibrated')"
+
+
+ARM = """import gymnasium
+from gymnasium import spaces
+
+
+class Arm(gymnasium.Env):
+    observation_space = spaces.Box(-1, 1, (1,))
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        raise RuntimeError('the arm is not calibrated')
+"""
 
 
 def robot(root: Path, *, train: str = "", evaluates: str = "") -> Study:
@@ -81,7 +95,7 @@ def test_what_an_evaluation_printed_is_kept_where_it_fails_and_the_next_walk_sta
     assert "calibrated" in kept.read_text()
     broken(study.root, evaluates="")
     typed(study.root, "rlx task refresh arm")
-    typed(study.root, "rlx study amend -s baseline.commit=" + _head(study.root))
+    typed(study.root, "rlx study amend -s baseline.commit=" + worktree.head(study.root))
     told = typed(study.root, "rlx study rehearse")
     assert told["ok"], "what the first one left does not stand in the way of another commit"
     assert not kept.exists()
@@ -96,13 +110,29 @@ def test_a_figure_that_the_evaluation_does_not_report_is_said_with_those_it_does
     path.write_text(path.read_text().replace('"success"', f'"{figure}"'))
     git(study.root, "commit", "-qam", "another figure")
     typed(study.root, "rlx task refresh arm")
-    typed(study.root, "rlx study amend -s baseline.commit=" + _head(study.root))
+    typed(study.root, "rlx study amend -s baseline.commit=" + worktree.head(study.root))
     told = typed(study.root, "rlx study rehearse", code=1)
     assert figure in failed(told)["says"]
     assert told["tail"] == ["opening the arena"]
 
 
-def _head(root: Path) -> str:
-    from rlx.launch import worktree
-
-    return worktree.head(root)
+def test_an_environment_that_raises_is_shown_by_its_traceback(tmp_path: Path) -> None:
+    root = repository(tmp_path / "lab")
+    (root / "envs").mkdir()
+    (root / "envs" / "arm.py").write_text(ARM)
+    (root / "configs" / "arm.yaml").write_text("env: {id: 'envs/arm.py:Arm'}\nalgo: {name: ppo, total_timesteps: 64}\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "an arm")
+    new_study(root, "hold", Wishes(seeds=60, hours=1.0), config=root / "configs" / "arm.yaml")
+    told = typed(root, "rlx study rehearse", code=1)
+    assert failed(told)["name"] == "training"
+    assert told["tail"][-1] == "RuntimeError: the arm is not calibrated"
+    assert told["reads"] == "rlx info hold_rehearsal_001 --traceback"
+    (root / "envs" / "arm.py").write_text("import nothing_there\n" + ARM)
+    git(root, "commit", "-qam", "worse")
+    typed(root, "rlx task refresh arm")
+    typed(root, f"rlx study amend -s baseline.commit={worktree.head(root)}")
+    told = typed(root, "rlx study rehearse", code=1)
+    assert failed(told)["name"] == "worktree"
+    assert "nothing_there" in failed(told)["says"]
+    assert "baseline.commit" in failed(told)["hint"]

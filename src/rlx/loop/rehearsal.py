@@ -86,16 +86,22 @@ class Rehearsal:
         return is_well
 
     def _traces(self) -> dict[str, Any]:
-        """Return the end of the log of what failed, where all of it is, and what shows it."""
+        """Return the end of what the failed step's process said, the file it is in, and what shows all of it."""
         printed = next(iter(sorted(self._out.glob("*.log"))), None)
-        if printed is None and self.run is not None:
-            printed = next(iter(sorted((self.run.path / "logs").glob("seed_*.log"))), None)
-        if printed is None:
+        if printed is not None:
+            log = printed.relative_to(self.study.root).as_posix()
+            return {"log": log, "tail": _last_lines(printed), "reads": f"cat {log}"}
+        if self.run is None:
             return {}
-        lines = printed.read_text(encoding="utf-8", errors="replace").splitlines()
-        log = printed.relative_to(self.study.root).as_posix()
-        reads = f"rlx logs {self.run.name}" if self.run and printed.is_relative_to(self.run.path) else f"cat {log}"
-        return {"log": log, "tail": lines[-LINES:], "reads": reads}
+        seed = self.run.seeds[0]
+        printed = self.run.path / "logs" / f"seed_{seed.number}.log"
+        said = _last_lines(printed) if printed.is_file() else []
+        if said:
+            log = printed.relative_to(self.study.root).as_posix()
+            return {"log": log, "tail": said, "reads": f"rlx logs {self.run.name}"}
+        raised = [str(line) for line in (seed.events[-1] if seed.events else {}).get("traceback", [])]
+        log = f"runs/{self.run.name}/seed_{seed.number}/events.jsonl"
+        return {"log": log, "tail": raised[-LINES:], "reads": f"rlx info {self.run.name} --traceback"} if raised else {}
 
     @property
     def _out(self) -> Path:
@@ -131,7 +137,9 @@ class Rehearsal:
         examined = door.examine(self.study, REHEARSAL)
         reasons = examined.reasons()
         if reasons:
-            raise door.refusal("the baseline itself is refused", reasons)
+            again = f"rlx study amend {self.study.name} -s baseline.commit=$(git rev-parse HEAD)"
+            says = "; ".join(one.says for one in reasons)
+            raise Refused(f"the baseline itself is refused: {says}", hint=f"mend it, commit, and pin that: {again}")
         return "made from the pinned commit, and equal to it"
 
     def _launch(self) -> str:
@@ -177,3 +185,7 @@ class Rehearsal:
         worktree.remove(self.study.worktree(REHEARSAL), root=self.study.root)
         files.sync_folder(self.study.folder)
         return "the worktree is gone again"
+
+
+def _last_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:]
