@@ -306,6 +306,23 @@ def test_a_worktree_that_is_other_while_it_trains_makes_evidence_invalid(agent: 
     assert row["reasons"][0]["code"] == "EVIDENCE"
 
 
+def test_verdicts_and_decisions_at_the_same_time_measure_once_and_agree(agent: Walker) -> None:
+    identity = agent.pays("many judges", "    at = at * 9\n")
+    agent.ends(agent.launches(identity, seeds=3))
+    asked = [agent.argv(word, identity) for word in ("verdict", "decide", "decide")]
+    judges = [
+        subprocess.Popen(argv, cwd=agent.root, env=agent.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for argv in asked
+    ]
+    told = [(judge.communicate(), judge.returncode) for judge in judges]
+    assert [code for _, code in told] == [0, 0, 0], told
+    assert len({json.loads(out)["p"] for (out, _), _ in told}) == 1
+    assert sum(err.count(b"measuring") for (_, err), _ in told) == 1
+    assert len(agent.rows("evaluated", candidate=identity)) == 3
+    assert len(agent.rows("decided", candidate=identity)) == 1
+    assert agent.types("study", "verify")["problems"] == []
+
+
 def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent: Walker) -> None:
     identity = agent.pays("another contract", "    at = at * 3\n")
     plan = agent.types("check", "candidate", identity)["plan"]
