@@ -45,7 +45,10 @@ def purpose_of(phase: Phase) -> Purpose:
 
 
 def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
-    """Return the seeds of a candidate's ended jobs of a phase, in the order trained, as far as they are measured."""
+    """Return the seeds of a candidate's ended jobs of a phase, in the order trained, as far as they are measured.
+
+    But for a trial's they are in their own order: which of them was trained again must not choose those that count.
+    """
     scores = state.evaluations.get((candidate, phase), {})
     found = []
     for job in ended(state, candidate, phase):
@@ -56,7 +59,7 @@ def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
                 found.append(Measured(seed, str(job.run), value, score.level, score.file))
             elif job.seed_states.get(seed) != COMPLETED:
                 found.append(Measured(seed, str(job.run), None))
-    return found
+    return found if phase == "trial" else sorted(found, key=lambda one: one.seed)
 
 
 def ended(state: State, candidate: str, phase: Phase) -> list[Job]:
