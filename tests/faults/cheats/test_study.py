@@ -306,6 +306,21 @@ def test_a_worktree_that_is_other_while_it_trains_makes_evidence_invalid(agent: 
     assert row["reasons"][0]["code"] == "EVIDENCE"
 
 
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGSEGV"])
+def test_a_seed_that_ends_its_own_worker_has_failed_and_gets_no_second_try(agent: Walker, number: str) -> None:
+    identity = agent.pays(f"{number} for what looks bad", f"""{LATER}\
+        import os, signal
+        os.kill(os.getpid(), signal.{number})
+""")  # fmt: skip
+    ended = agent.ends(agent.launches(identity), code=5)
+    (seed,) = ended["seeds"]
+    assert (ended["outcome"], ended["seeds"]) == ("failed", {seed: "failed"})
+    assert number in ended["says"]
+    job = agent.study.state().jobs[ended["job"]]
+    assert (job.again, job.counted_seeds) == (frozenset(), (int(seed),))
+    assert [one["code"] for one in agent.types("check", "candidate", identity, code=4)["reasons"]] == ["UNCHANGED"]
+
+
 def test_verdicts_and_decisions_at_the_same_time_measure_once_and_agree(agent: Walker) -> None:
     identity = agent.pays("many judges", "    at = at * 9\n")
     agent.ends(agent.launches(identity, seeds=3))
