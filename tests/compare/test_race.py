@@ -82,7 +82,9 @@ def test_a_candidate_that_only_crashes_was_not_tried() -> None:
 
 def test_a_crashed_seed_of_the_head_must_be_replaced() -> None:
     assert race([None, *HEAD[1:]], up(HEAD, 100)).need_head == 1
-    assert race([None, *HEAD], up(HEAD, 100)) == race(HEAD, up(HEAD, 100))
+    found, whole = race([None, *HEAD], up(HEAD, 100)), race(HEAD, up(HEAD, 100))
+    assert (found.step, found.p, found.effect, found.replaced) == (whole.step, whole.p, whole.effect, 1)
+    assert "1 of the other side's crashed" in found.reason
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -225,8 +227,10 @@ def test_a_crashed_head_seed_counts_as_the_worst_and_a_crashed_baseline_seed_is_
     assert (crashed.answer, crashed.crashed) == ("not shown", 3)
     short = confirm([None, *TEN[1:]], up(TEN, 100))
     assert (short.answer, short.n) == ("provisional", (9, 10))
-    assert "1 of the baseline's crashed and must be replaced" in short.reason
-    assert confirm([None, *TEN], up(TEN, 100)).answer == "confirmed"
+    assert "1 of the other side's crashed" in short.reason
+    found = confirm([None, *TEN], up(TEN, 100))
+    assert (found.answer, found.replaced) == ("confirmed", 1)
+    assert "1 of the other side's crashed" in found.reason
 
 
 def test_failing_seeds_are_flagged_beside_a_claim() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -159,6 +161,17 @@ def test_more_memory_than_allowed_is_out_of_memory(door: Door) -> None:
     _, ended = door.train("x = bytearray(8 * 2**30)", memory_bytes=2**30)
     assert ended["outcome"] == "oom"
     assert "MemoryError" in ended["says"]
+
+
+def test_a_worker_of_the_baseline_that_is_killed_is_lost_so_that_its_seed_is_trained_again(door: Door) -> None:
+    run = door.prepare("import time\ntime.sleep(60)")
+    launch.start(run, [0])
+    wait_until(lambda: Run(run.path).seed(0).events)
+    os.kill(Run(run.path).seed(0).events[0]["process"]["pid"], signal.SIGKILL)
+    wait_until(lambda: door.events("ended"))
+    (ended,) = door.events("ended")
+    assert ended["seeds"] == {"0": "lost"}
+    assert "worker killed by SIGKILL" in ended["says"]
 
 
 def test_a_job_sees_nothing_of_the_study_and_cannot_change_its_run_or_its_code(door: Door) -> None:

@@ -332,7 +332,8 @@ class Study(RuleBasedStateMachine):
         if phase == "trial":
             self._settle(name, outcome)
         if outcome == "lost" and phase != "smoke":
-            again = set(seeds) - model.again.setdefault(name, set())
+            known = model.again.setdefault(name, set())
+            again = set(seeds) if name == "baseline" or phase == "promotion" else set(seeds) - known
             model.again[name] |= again
             model.used[name] -= again
         if outcome == "completed":

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlx.study.budget import Amount
-from rlx.study.rules import PINNED
+from rlx.study.rules import PATIENCE, PINNED
+from rlx.study.state import next_seeds
 from tests.study.story import CONTRACT, Story
 
 NOTHING = {"seeds": 0, "seconds": 0.0}
@@ -583,13 +584,16 @@ def test_smoke_runs_reserve_seconds_and_no_seeds() -> None:
 
 def test_a_job_that_was_abandoned_after_it_started_has_used_its_seeds() -> None:
     story = Story()
-    story.intend("j", "baseline", "baseline", (50,))
+    story.bring("c001", "validated")
+    story.intend("j", "c001", "trial", (50,))
     story.start("j")
     story.end("j", outcome="abandoned")
-    assert 50 in story.state.used_seeds("baseline")
-    story.intend("again", "baseline", "baseline", (50,))
+    assert 50 in story.state.used_seeds("c001")
+    story.tell("moved", candidate="c001", before="debug", after="draft", why="")
+    story.validate("c001")
+    story.intend("again", "c001", "trial", (50,))
 
-    assert says(story) == ["a seed was used by baseline before"]
+    assert says(story) == ["a seed was used by c001 before"]
 
 
 GARBAGE = st.recursive(
@@ -668,6 +672,47 @@ def test_a_seed_that_was_lost_or_stopped_is_trained_once_more_and_never_a_third_
     assert story.state.used_seeds("c001") == {3, 4, 5}
     story.intend("third", "c001", "trial", (4,))
     assert says(story) == ["a seed was used by c001 before"]
+
+
+@pytest.mark.parametrize("how", ["lost", "interrupted", "running", ""])
+@pytest.mark.parametrize(("name", "phase", "seed"), [("baseline", "confirmation", 1000), ("c001", "promotion", 3)])
+def test_a_seed_that_others_are_compared_with_is_trained_again_as_often_as_it_takes(
+    name: str, phase: str, seed: int, how: str
+) -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    for number in range(PATIENCE):
+        assert story.state.escalation is None
+        story.intend(f"j{number}", name, phase, (seed,))
+        story.start(f"j{number}")
+        story.end(f"j{number}", (seed,) if how else (), outcome="cancelled", states={str(seed): how} if how else None)
+        assert story.state.cut_off(name, phase) == {seed}
+        assert next_seeds(story.state, name, "search" if phase == "promotion" else "confirm", 1) == (seed,)
+    assert f"{seed} of {name} ({phase}) lost or stopped 3 times" in str(story.state.escalation)
+    story.job("last", name, phase, (seed,))
+
+    assert says(story) == []
+    assert story.state.cut_off(name, phase) == frozenset()
+    assert seed in story.state.used_seeds(name)
+
+
+def test_a_seed_of_the_baseline_that_failed_by_itself_is_replaced() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.job("b1", "baseline", "confirmation", (1000, 1001), states={"1000": "failed", "1001": "completed"})
+
+    assert story.state.cut_off("baseline", "confirmation") == frozenset()
+    assert next_seeds(story.state, "baseline", "confirm", 1) == (1002,)
+    assert story.state.claim_lacks("baseline", "c001", 2) == 1
+
+
+def test_seeds_that_a_stop_never_let_begin_call_for_nobody() -> None:
+    story = Story()
+    for number in range(PATIENCE + 1):
+        story.job(f"p{number}", "baseline", "baseline", (7,), outcome="cancelled", states={"7": "prepared"})
+
+    assert story.state.escalation is None
+    assert story.state.lacks("baseline", "baseline", 3) == 1, "three have a score, and one was stopped"
 
 
 def test_what_a_candidate_trained_before_it_was_mended_is_no_evidence() -> None:

@@ -103,8 +103,8 @@ class Race:
     """Where a candidate stands against the head; `p` is one-sided, for the candidate being better.
 
     `effect` is candidate − head in the metric's own unit, whatever its direction. `need` and `need_head` are the seeds
-    to train before the next look. `n` are the seeds that were looked at, head first. `prefers_candidate` names a
-    simpler candidate that is not shown to be better.
+    to train before the next look. `n` are the seeds that were looked at, head first. `crashed` are the candidate's that
+    did, `replaced` the head's. `prefers_candidate` names a simpler candidate that is not shown to be better.
     """
 
     step: Step
@@ -116,6 +116,7 @@ class Race:
     need_head: int = 0
     n: tuple[int, int] = (0, 0)
     crashed: int = 0
+    replaced: int = 0
     prefers_candidate: bool = False
 
     def document(self) -> dict[str, Any]:
@@ -124,7 +125,8 @@ class Race:
             "step": self.step, "reason": self.reason, "p": plain(self.p), "effect": plain(self.effect),
             "interval": [plain(self.interval.low), plain(self.interval.high)],
             "level": round(self.interval.level, 9), "need": self.need, "need_head": self.need_head,
-            "n": list(self.n), "crashed": self.crashed, "prefers_candidate": self.prefers_candidate,
+            "n": list(self.n), "crashed": self.crashed, "replaced": self.replaced,
+            "prefers_candidate": self.prefers_candidate,
         }  # fmt: skip
 
 
@@ -151,7 +153,9 @@ def race(
     waiting = _missing(ours.size, theirs.size, rule)
     if waiting:
         return waiting
-    looks = [_Look.take(ours[: rule.head], theirs[:size], floor=floor, sign=sign) for size in (rule.first, rule.last)]
+    replaced = sum(score is None for score in head)
+    looks = [_Look.take(ours[: rule.head], theirs[:size], replaced, floor=floor, sign=sign)
+             for size in (rule.first, rule.last)]  # fmt: skip
     if not rule.goes_on(looks[0].p):
         return looks[0].race("drop", f"p = {looks[0].p:.2g}, and {rule.go_on:g} or more ends it at {rule.first} seeds")
     if theirs.size < rule.last:
@@ -190,15 +194,22 @@ class _Look:
     base: Floats
     new: Floats
     crashed: int
+    replaced: int
     sign: float
     p: float
     p_worse: float
 
     @classmethod
-    def take(cls, base: Floats, gapped: Floats, *, floor: float | None, sign: float) -> _Look:
+    def take(cls, base: Floats, gapped: Floats, replaced: int, *, floor: float | None, sign: float) -> _Look:
         new = with_failures(base, gapped, floor=None if floor is None else sign * floor)
         above, below = permutation_tails(base, new)
-        return cls(base, new, int(np.isnan(gapped).sum()), sign, float(above), float(below))
+        return cls(base, new, int(np.isnan(gapped).sum()), replaced, sign, float(above), float(below))
+
+    @property
+    def failures(self) -> str:
+        """What of either side has no score, in words."""
+        told = f"; {self.crashed} crashed" if self.crashed else ""
+        return told + (f"; {self.replaced} of the other side's crashed: others stand in" if self.replaced else "")
 
     @property
     def gain(self) -> float:
@@ -215,10 +226,10 @@ class _Look:
         return Interval(ends[0], ends[1], found.level)
 
     def race(self, step: Step, reason: str, *, need: int = 0, prefers_candidate: bool = False) -> Race:
-        told = f"; {self.crashed} crashed" if self.crashed else ""
         return Race(
-            step, reason + told, self.p, self.effect, self.interval(_SHOWN_LEVEL), need,
-            n=(self.base.size, self.new.size), crashed=self.crashed, prefers_candidate=prefers_candidate,
+            step, reason + self.failures, self.p, self.effect, self.interval(_SHOWN_LEVEL), need,
+            n=(self.base.size, self.new.size), crashed=self.crashed, replaced=self.replaced,
+            prefers_candidate=prefers_candidate,
         )  # fmt: skip
 
 
@@ -227,7 +238,8 @@ class Confirmation:
     """What fresh seeds say of the head against the original baseline; only `confirmed` moves an incumbent.
 
     `effect` is head − baseline in the metric's own unit; the interval's ends have the level of the claim, so it
-    excludes zero exactly where p ≤ `level`. `error` is how often a claim on so few seeds passes a risky change.
+    excludes zero exactly where p ≤ `level`. `crashed` are the head's seeds that did, `replaced` the baseline's. `error`
+    is how often a claim on so few seeds passes a risky change.
     """
 
     answer: Answer
@@ -238,6 +250,7 @@ class Confirmation:
     interval: Interval = _NOTHING
     n: tuple[int, int] = (0, 0)
     crashed: int = 0
+    replaced: int = 0
     error: float | None = None
     tail: Tail | None = None
     guardrails: Mapping[str, Guardrail] = field(default_factory=dict)
@@ -248,7 +261,7 @@ class Confirmation:
         return {
             "answer": self.answer, "reason": self.reason, "p": plain(self.p), "level": plain(self.level),
             "effect": plain(self.effect), "interval": [plain(self.interval.low), plain(self.interval.high)],
-            "n": list(self.n), "crashed": self.crashed, "error": self.error, "tail": tail,
+            "n": list(self.n), "crashed": self.crashed, "replaced": self.replaced, "error": self.error, "tail": tail,
             "guardrails": {name: one.document() for name, one in self.guardrails.items()},
         }  # fmt: skip
 
@@ -276,27 +289,25 @@ def confirm(
         return Confirmation("invalid", problem, guardrails=guards)
     sign, planned, level = 1.0 if better == "higher" else -1.0, max(seeds, LEAST_SEEDS), alpha / claims
     ours, theirs = _finite(baseline, sign)[:planned], _with_gaps(head, sign)[:planned]
-    look, left_out = _Look.take(ours, theirs, floor=floor, sign=sign), sum(score is None for score in baseline)
-    answer, reason, error = *_answered(look, level, min_effect, guards, can_be_worse=not left_out), None
+    look = _Look.take(ours, theirs, sum(score is None for score in baseline), floor=floor, sign=sign)
+    answer, reason, error = *_answered(look, level, min_effect, guards), None
     if min(ours.size, theirs.size) < planned:
-        answer, reason, error = "provisional", *_provisional(look, reason, planned, left_out)
+        answer, reason, error = "provisional", *_provisional(look, reason, planned)
     tail = tail_check(look.base, look.new)
     told = f"; {tail.below} of its seeds are below the baseline's worst" if tail.is_flagged else ""
     return Confirmation(
-        answer, reason + told, look.p, level, look.effect, look.interval(level), (ours.size, theirs.size),
-        look.crashed, error, tail, guards,
+        answer, reason + look.failures + told, look.p, level, look.effect, look.interval(level),
+        (ours.size, theirs.size), look.crashed, look.replaced, error, tail, guards,
     )  # fmt: skip
 
 
-def _answered(
-    look: _Look, level: float, min_effect: float, guards: Mapping[str, Guardrail], *, can_be_worse: bool
-) -> tuple[Answer, str]:
+def _answered(look: _Look, level: float, min_effect: float, guards: Mapping[str, Guardrail]) -> tuple[Answer, str]:
     """Return what the scores and the guardrails say, as if there were seeds enough."""
     harmed = [f"{name} ({one.reason})" for name, one in guards.items() if one.answer == "harm"]
     unproven = [f"{name} ({one.reason})" for name, one in guards.items() if one.answer == "unproven"]
     if harmed:
         return "harmful", f"it harms {', '.join(harmed)}"
-    if can_be_worse and look.p_worse <= level + _ROUNDING:
+    if not look.replaced and look.p_worse <= level + _ROUNDING:
         return "harmful", f"it is worse: p = {look.p_worse:.2g} ≤ {level:.3g}"
     if look.p > level + _ROUNDING:
         return "not shown", f"p = {look.p:.2g} > {level:.3g}"
@@ -307,12 +318,11 @@ def _answered(
     return "confirmed", f"p = {look.p:.2g} ≤ {level:.3g}"
 
 
-def _provisional(look: _Look, reason: str, planned: int, left_out: int) -> tuple[str, float]:
+def _provisional(look: _Look, reason: str, planned: int) -> tuple[str, float]:
     """Return why nothing is claimed yet, and how often a claim on so few seeds errs."""
     fewest = min(look.base.size, look.new.size)
     error = ERRORS.get(min(fewest, LEAST_SEEDS), 0.5)
     parts = [f"{look.base.size} v {look.new.size} of {planned} seeds ({reason})"]
-    parts += [f"{left_out} of the baseline's crashed and must be replaced"] if left_out else []
     parts += [f"a claim on {fewest} seeds passes a risky change {error:.0%} of the time"]
     return "; ".join(parts), error
 

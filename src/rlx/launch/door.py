@@ -442,10 +442,10 @@ def usual_count(state: State, contract: Contract, order: Order) -> int:
         trained = sum(len(job.counted_seeds) for job in state.jobs_of(order.candidate, "trial"))
         return max(1, (RACE_SEEDS if trained < RACE_SEEDS else LAST_SEEDS) - trained)
     if order.phase == "promotion":
-        return max(1, HEAD_SEEDS - state.promising(order.candidate, order.phase))
+        return max(1, state.lacks(order.candidate, order.phase, HEAD_SEEDS))
     if order.phase == "baseline":
-        return max(1, pool_seeds(contract) - state.promising(order.candidate, order.phase))
-    return max(1, wanted - state.claim_size(order.candidate, state.head))
+        return max(1, state.lacks(order.candidate, order.phase, pool_seeds(contract)))
+    return max(1, state.claim_lacks(order.candidate, state.head, wanted))
 
 
 def pool_seeds(contract: Contract) -> int:

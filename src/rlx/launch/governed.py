@@ -25,6 +25,7 @@ from rlx.runs.status import COMPLETED, FAILED
 from rlx.sandbox import Box, Enforced
 from rlx.study.budget import Amount
 from rlx.study.ledger import Ledger
+from rlx.study.lifecycle import NULL_LAUNCHES
 from rlx.study.standing import Outcome
 from rlx.study.state import lawful, replay
 
@@ -33,6 +34,7 @@ SCRATCH = ".scratch"
 SIZE_SECONDS = 1.0
 TIMEOUT, TOO_LARGE = "timeout", "too large"
 WEIGHTLESS = "it says that it completed, and left no policy"
+SELF_ENDED = "it was cut off, and nobody stopped it"
 MOST_SAID = 2000
 MEMORY_WORDS = ("out of memory", "MemoryError", "Cannot allocate memory", "Unable to allocate", "bad_alloc")
 """How programs and libraries say that memory was refused to them."""
@@ -94,6 +96,11 @@ class Governed:
             )
         except (KeyError, TypeError) as error:
             raise FileDamaged(f"{run.name}/metadata.json names a study, but not {error}") from None
+
+    @property
+    def is_null(self) -> bool:
+        """Say whether nobody's change is trained: then what ends a worker is not its own doing."""
+        return self.candidate in NULL_LAUNCHES
 
     def refuse_without_intent(self, run: Run, seeds: Iterable[int]) -> None:
         """Raise unless the study's ledger has an open job for this run, these seeds, and the files as they are now."""
@@ -213,37 +220,51 @@ def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
         if job is None or not job.is_open:
             return
         seeds = [seed for seed in run.seeds if seed.number in job.seeds]
-        outcome, says = outcome_of(seeds, ending)
-        states = {str(seed.number): _state(seed) for seed in seeds}
+        is_excused = ending.was_stopped or ending.is_lost or job.candidate in NULL_LAUNCHES
+        states = {seed.number: _state(seed, is_excused=is_excused) for seed in seeds}
+        outcome, says = outcome_of(seeds, states, ending)
         held.append(
-            "ended", job=identity, outcome=outcome, seeds=states, spent=ending.spent.document(), says=says[:MOST_SAID]
-        )
+            "ended", job=identity, outcome=outcome, seeds={str(seed): how for seed, how in states.items()},
+            spent=ending.spent.document(), says=says[:MOST_SAID],
+        )  # fmt: skip
 
 
-def outcome_of(seeds: Sequence[Seed], ending: Ending) -> tuple[Outcome, str]:
+def outcome_of(seeds: Sequence[Seed], states: Mapping[int, str], ending: Ending) -> tuple[Outcome, str]:
     """Return how a job ended: completed where any seed did, else by what ended its seeds."""
-    states = [_state(seed) for seed in seeds]
-    reasons = [WEIGHTLESS if state != seed.status.state else seed.status.reason
-               for seed, state in zip(seeds, states, strict=True)]  # fmt: skip
+    reasons = {seed.number: _reason(seed, states[seed.number]) for seed in seeds}
     alike: dict[str, list[str]] = {}
-    for seed, state, reason in zip(seeds, states, reasons, strict=True):
-        alike.setdefault(f"{state}: {reason}" if reason else "", []).append(str(seed.number))
+    for seed, reason in reasons.items():
+        alike.setdefault(f"{states[seed]}: {reason}" if reason else "", []).append(str(seed))
     says = "; ".join(f"seed{'s'[: len(which) > 1]} {', '.join(which)} {how}" for how, which in alike.items() if how)
     found: dict[Outcome, bool] = {
         "cancelled": ending.was_stopped,
-        "completed": COMPLETED in states,
+        "completed": COMPLETED in states.values(),
         "lost": ending.is_lost,
-        "timeout": any(reason.startswith(TIMEOUT) for reason in reasons),
-        "killed": any(reason.startswith(TOO_LARGE) for reason in reasons),
-        "oom": any(word in reason for reason in reasons for word in MEMORY_WORDS),
+        "timeout": any(reason.startswith(TIMEOUT) for reason in reasons.values()),
+        "killed": any(reason.startswith(TOO_LARGE) for reason in reasons.values()),
+        "oom": any(word in reason for reason in reasons.values() for word in MEMORY_WORDS),
     }
     return next((outcome for outcome, is_so in found.items() if is_so), "failed"), says
 
 
-def _state(seed: Seed) -> str:
-    """Return how a seed ended; one that only says that it completed, and has no policy to measure, failed."""
+def _state(seed: Seed, *, is_excused: bool) -> str:
+    """Return how a seed ended; what it says of itself counts as far as we saw it.
+
+    One that says that it completed, and has no policy to measure, failed. So did one that was cut off while nobody
+    stopped it and its supervisor lived: a candidate's code can do that to a seed that looks bad.
+    """
     state = seed.status.state
-    return FAILED if state == COMPLETED and not _has_policy(seed) else state
+    if state == COMPLETED:
+        return COMPLETED if _has_policy(seed) else FAILED
+    return state if is_excused else FAILED
+
+
+def _reason(seed: Seed, state: str) -> str:
+    """Say why a seed ended so, where what it says itself is another thing."""
+    said = seed.status
+    if state == said.state:
+        return said.reason
+    return WEIGHTLESS if said.state == COMPLETED else f"{SELF_ENDED} ({said.reason or said.state})"
 
 
 def _has_policy(seed: Seed) -> bool:

@@ -231,7 +231,9 @@ class Supervisor:
             was_killed = f": killed, it did not end within {GRACE_SECONDS:.0f} s"
             return INTERRUPTED, self.stop_signal + (was_killed if code == -signal.SIGKILL else " before training began")
         if code < 0:
-            return LOST, f"worker killed by {signal.Signals(-code).name}{_why(worker, code)}"
+            is_own_doing = self.governed is not None and not self.governed.is_null
+            told = f"worker killed by {signal.Signals(-code).name}{_why(worker, code)}"
+            return FAILED if is_own_doing else LOST, told
         return FAILED, _log_tail(_log_of(self.run, worker.seeds)) or f"worker exited {code}"
 
     def _signal_workers(self, number: signal.Signals) -> None:

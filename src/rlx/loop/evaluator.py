@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,7 +82,7 @@ class Evaluator:
     def verify(self) -> None:
         """Raise where the pinned copy is not the pinned commit's tree."""
         self.pin.verify()
-        again = self.study.folder / ".verify"
+        again = self.study.folder / f".verify-{os.getpid()}"
         try:
             if self._made(again).sha256 != self.pin.sha256:
                 raise EvidenceInvalid("the evaluator's copy is not the pinned commit's tree", hint="rlx study audit")

@@ -6,6 +6,7 @@ training seeds and on episodes drawn after both sides' weights were in the ledge
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from rlx.compare.guardrails import Better, Guard, Guardrail
 from rlx.compare.race import Complexity, Confirmation, Race, confirm, race
 from rlx.config.expression import Expression
 from rlx.errors import Refused
+from rlx.figures import counted
 from rlx.launch import door
 from rlx.loop import proceed, scores
 from rlx.loop.objections import objections
@@ -109,15 +111,18 @@ def _is_claim_ready(study: Study, state: State, identity: str) -> bool:
         return True
     if any(job.phase == "confirmation" for job in state.open_jobs):
         return False
-    sides = [state.claim_size(side, identity) for side in (BASELINE, identity)]
-    wanted = study.contract().metric
-    missing = [max(0, wanted.seeds - size) for size in sides] if wanted else [0]
-    return all(sides) and (not any(missing) or sum(missing) > proceed.left_of(state, study.contract()).seeds)
+    sides, metric = (BASELINE, identity), study.contract().metric
+    missing = sum(state.claim_lacks(side, identity, metric.seeds if metric else 0) for side in sides)
+    is_begun = all(state.claim_size(side, identity) for side in sides)
+    return is_begun and (not missing or missing > proceed.left_of(state, study.contract()).seeds)
 
 
 def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     head = head_for(study.state(), identity)
     phase = _head_phase(head)
+    cut = study.state().cut_off(head, phase)
+    if cut:
+        raise Refused(f"{counted(len(cut), 'seed')} of {head} cut off: to be trained again first", hint="rlx next")
     scores.measure(study, [head], phase, say=say)
     state = scores.measure(study, [identity], "trial", say=say)
     sides = scores.measured(state, head, phase), scores.measured(state, identity, "trial")
@@ -162,12 +167,17 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
 
 
 def claim_sides(state: State, identity: str) -> Sides:
-    """Return both sides on the seeds that this claim is about: the baseline of an earlier one is another pool."""
-    ours, theirs = (
-        [one for one in scores.measured(state, side, "confirmation") if one.seed in state.claim_seeds(side, identity)]
-        for side in (BASELINE, identity)
-    )
-    return ours, theirs
+    """Return both sides on the seeds that this claim is about: the baseline of an earlier one is another pool.
+
+    They count in their own order, whenever trained, and up to one that was cut off and not trained again.
+    """
+    return _claim_side(state, BASELINE, identity), _claim_side(state, identity, identity)
+
+
+def _claim_side(state: State, side: str, identity: str) -> list[Measured]:
+    seeds = state.claim_seeds(side, identity)
+    end = min(state.cut_off(side, "confirmation"), default=math.inf)
+    return [one for one in scores.measured(state, side, "confirmation") if one.seed in seeds and one.seed < end]
 
 
 def _confirmation(study: Study, sides: Sides) -> Confirmation:
@@ -281,6 +291,7 @@ def _document(study: Study, judged: Judged) -> dict[str, Any]:
         "p": told["p"],
         "n": told["n"],
         "crashed": told["crashed"],
+        "replaced": told["replaced"],
         "reason": told["reason"],
         "guardrails": told.get("guardrails", {}),
         "objections": list(judged.objections),

@@ -32,11 +32,11 @@ def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
     wanted = door.pool_seeds(contract)
     state = scores.measure(study, [BASELINE], "baseline", say=say)
     for _ in range(ROUNDS):
-        if len(state.usable(BASELINE, "baseline")) >= wanted:
+        if not state.lacks(BASELINE, "baseline", wanted):
             break
         state = _round(study, say=say, follow=follow)
     found = [one for one in scores.measured(state, BASELINE, "baseline") if one.score is not None]
-    if len(found) < wanted:
+    if state.lacks(BASELINE, "baseline", wanted):
         raise EvidenceInvalid(
             f"{len(found)} of {wanted} seeds of the baseline could be trained and measured in {ROUNDS} rounds",
             hint=f"rlx logs {state.jobs_of(BASELINE, 'baseline')[-1].run}",

@@ -49,7 +49,8 @@ def position(study: Study) -> Position:
     problems = contracts.problems(contract, study.task(), root=study.root)
     left = left_of(state, contract)
     metric = contract.metric
-    wanted = metric.seeds if metric else 0
+    wanted, pool = metric.seeds if metric else 0, door.pool_seeds(contract)
+    trained = pool - state.lacks(BASELINE, "baseline", pool)
     return Position(
         study=study.name,
         option=study.option,
@@ -59,15 +60,15 @@ def position(study: Study) -> Position:
         is_rehearsed=is_rehearsed(study, state),
         approval=_approval_missing(study, state, contract),
         waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),
-        pool=len(state.usable(BASELINE, "baseline")),
-        pool_trained=state.promising(BASELINE, "baseline"),
-        pool_wanted=door.pool_seeds(contract),
+        pool=min(len(state.usable(BASELINE, "baseline")), trained),
+        pool_trained=trained,
+        pool_wanted=pool,
         standings=tuple(_standings(study, state)),
         head=state.head,
-        head_fresh=state.promising(state.head, "promotion"),
+        head_fresh=door.HEAD_SEEDS - state.lacks(state.head, "promotion", door.HEAD_SEEDS),
         head_measured=len(state.usable(state.head, "promotion")),
         plans=_plans(study, state),
-        confirmed=frozenset(side for side in (BASELINE, state.head) if state.claim_size(side, state.head) >= wanted),
+        confirmed=frozenset(one for one in (BASELINE, state.head) if not state.claim_lacks(one, state.head, wanted)),
         claims_left=_claims_left(state, contract),
         searches=contract.metric is None or len(state.claimed) < contract.metric.claims,
         is_reported=is_reported(study),

@@ -45,7 +45,10 @@ def purpose_of(phase: Phase) -> Purpose:
 
 
 def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
-    """Return the seeds of a candidate's ended jobs of a phase, in the order trained, as far as they are measured."""
+    """Return the seeds of a candidate's ended jobs of a phase, in the order trained, as far as they are measured.
+
+    But for a trial's they are in their own order: which of them was trained again must not choose those that count.
+    """
     scores = state.evaluations.get((candidate, phase), {})
     found = []
     for job in ended(state, candidate, phase):
@@ -56,7 +59,7 @@ def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
                 found.append(Measured(seed, str(job.run), value, score.level, score.file))
             elif job.seed_states.get(seed) != COMPLETED:
                 found.append(Measured(seed, str(job.run), None))
-    return found
+    return found if phase == "trial" else sorted(found, key=lambda one: one.seed)
 
 
 def ended(state: State, candidate: str, phase: Phase) -> list[Job]:
@@ -83,21 +86,32 @@ def failures(state: State, candidate: str, phase: Phase) -> list[str]:
 
 
 def measure(study: Study, candidates: Sequence[str], phase: Phase, *, say: Say) -> State:
-    """Measure what is trained and not measured of some candidates, on the same episodes; return the state then."""
-    state = study.state()
-    waiting = {name: unmeasured(state, name, phase) for name in candidates}
-    if not any(waiting.values()):
-        return state
-    for name, runs in waiting.items():
-        for run, seeds in runs.items():
-            record_weights(study, name, run, seeds)
+    """Measure what is trained and not measured of some candidates, on the same episodes; return the state then.
+
+    One measures at a time: whoever asks meanwhile waits, and finds the scores there.
+    """
+    if _waiting(study.state(), candidates, phase):
+        with files.locked(study.evidence):
+            _measure_all(study, candidates, phase, say=say)
+    return study.state()
+
+
+def _measure_all(study: Study, candidates: Sequence[str], phase: Phase, *, say: Say) -> None:
+    waiting = _waiting(study.state(), candidates, phase)
+    if not waiting:
+        return
+    for name, run, seeds in waiting:
+        record_weights(study, name, run, seeds)
     draw = drawn(study, candidates, phase)
     evaluator = Evaluator(study)
-    for name, runs in waiting.items():
-        for run, seeds in runs.items():
-            say(f"measuring {counted(len(seeds), 'seed')} of {name} ({phase}, {run})")
-            _measure(study, evaluator, name, run, seeds, phase, draw)
-    return study.state()
+    for name, run, seeds in waiting:
+        say(f"measuring {counted(len(seeds), 'seed')} of {name} ({phase}, {run})")
+        _measure(study, evaluator, name, run, seeds, phase, draw)
+
+
+def _waiting(state: State, candidates: Sequence[str], phase: Phase) -> list[tuple[str, str, list[int]]]:
+    """Return what is to be measured: a candidate, a run of it, and its seeds."""
+    return [(name, run, seeds) for name in candidates for run, seeds in unmeasured(state, name, phase).items()]
 
 
 def record_weights(study: Study, candidate: str, run: str, seeds: Iterable[int]) -> None:

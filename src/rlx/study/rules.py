@@ -6,8 +6,10 @@ launched, the `ended` of its last open trial completed (one completed) or debug 
 names, and with it the head's and the incumbent's; a claim that was not shown is decided inconclusive and leaves an
 advanced candidate where it is. `moved` rows are for validated, draft, debug and reverted. The baseline and the
 rehearsal have no standing; their jobs count like any other. Smoke runs use up seconds and no seeds. A seed that was
-lost or stopped is free once more, so that the same one is trained again; what a candidate trained before it was mended
-(checked with another plan) is set aside. Every claim is about confirmation seeds that no earlier one was about.
+lost or stopped is free once more, so that the same one is trained again; one that others are compared with (the
+baseline's, a head's fresh ones) as often as it takes, for another would take its place. What a candidate trained before
+it was mended (checked with another plan) is set aside. Every claim is about confirmation seeds that no earlier one was
+about.
 
 What is not covered: whether figures are right (`study verify` recomputes them), whether a signature holds, when an
 approval ran out, and the limits of the contract, whose text is not in the ledger (`gates` has those).
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -44,6 +46,8 @@ BLAMELESS = frozenset({"lost", "interrupted", "prepared", "running"})
 """How seeds end without their fault: a machine that went down, somebody who stopped them."""
 _DEEDS = frozenset({"amended", "approved", "proposed", "moved", "intent", "decided"})
 """What is done after a refusal answers it: it is history then, and no longer open."""
+PATIENCE = 3
+"""So often a seed that must not be replaced is begun and cut off before a person is called for."""
 MOST_SAID = 500
 PINNED = (
     "the baseline stays as it was pinned: it goes on where a limit or the machine was at fault, else in a new study"
@@ -85,7 +89,7 @@ class Rules:
         self._hashes: set[str] = set()
         self._nonces: set[str] = set()
         self._used: dict[str, set[int]] = defaultdict(set)
-        self._again: dict[str, set[int]] = defaultdict(set)
+        self._cut_off: dict[str, Counter[int]] = defaultdict(Counter)
         self._claimed: dict[str, set[int]] = defaultdict(set)
         self._runs: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._phase_seeds: dict[tuple[str, Phase], set[int]] = defaultdict(set)
@@ -253,13 +257,15 @@ class Rules:
     def _once_more(self, job: Job, states: Mapping[int, str]) -> frozenset[int]:
         """Free the seeds that ended without their fault: the same ones again, so that stopping one gains nothing.
 
-        Once: a seed that ends so a second time is used up, and counts as one that crashed.
+        A candidate's once: one that ends so a second time is used up, and counts as one that crashed. A yardstick's
+        always, for one that crashed is replaced, and stopping it would be choosing.
         """
         if job.phase == "smoke":
             return frozenset()
-        known = self._again[job.candidate]
-        again = frozenset(seed for seed in job.seeds if states.get(seed) in BLAMELESS) - known
-        known |= again
+        known, unsaid = self._cut_off[job.candidate], "lost" if job.is_yardstick else ""
+        again = frozenset(seed for seed in job.seeds if states.get(seed, unsaid) in BLAMELESS)
+        again = again if job.is_yardstick else again - known.keys()
+        known.update({seed: states.get(seed) != "prepared" for seed in again})
         self._used[job.candidate] -= again
         self._phase_seeds[job.candidate, job.phase] -= again
         return again
@@ -285,6 +291,8 @@ class Rules:
 
         A trial that leaves none is its candidate's to mend; seeds that were cut off are trained again first.
         """
+        if job.again:
+            self._tire(job)
         if job.is_open or job.phase in ("smoke", "trial") or not job.used_seeds or job.again:
             return
         known = self.evaluations.get((job.candidate, job.phase), {})
@@ -296,6 +304,15 @@ class Rules:
         log = "" if scores else f"; see rlx logs {job.run}"
         told = f"no seed of {job.run} ({job.candidate}, {job.phase}) has a score: {why[:MOST_SAID]}{log}"
         self.escalation = f"{told}; {PINNED}" if job.candidate == BASELINE else told
+
+    def _tire(self, job: Job) -> None:
+        """Call for a person where a seed that must not be replaced is cut off again and again."""
+        known = self._cut_off[job.candidate]
+        cut = [str(seed) for seed in sorted(job.again) if known[seed] >= PATIENCE]
+        if job.is_yardstick and cut:
+            told = f"seed{'s'[: len(cut) > 1]} {', '.join(cut)} of {job.candidate} ({job.phase})"
+            why = f": {job.says[:MOST_SAID]}" if job.says else ""
+            self.escalation = f"{told} lost or stopped {PATIENCE} times{why}; see rlx logs {job.run}"
 
     def weights_recorded(self, event: Event) -> None:
         name, run = _text(event, "candidate"), _text(event, "run")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rlx.study.budget import Amount
 from rlx.study.ledger import Event
-from rlx.study.lifecycle import CandidateState, Phase
+from rlx.study.lifecycle import BASELINE, CandidateState, Phase
 from rlx.study.terms import ApprovalLevel, Level
 
 Outcome = Literal["completed", "failed", "timeout", "killed", "oom", "lost", "cancelled", "abandoned"]
@@ -61,7 +61,7 @@ class Job:
     spent: Amount | None = None
     seed_states: Mapping[int, str] = field(default_factory=dict)
     again: frozenset[int] = frozenset()
-    """The seeds that ended without their fault (lost, interrupted, never begun) and may be trained once more."""
+    """The seeds that ended without their fault (lost, interrupted, never begun) and are to be trained again."""
     says: str = ""
     """Why seeds did not complete, in words."""
     is_set_aside: bool = False
@@ -71,6 +71,11 @@ class Job:
     def is_open(self) -> bool:
         """Say whether no outcome is known: it runs, or somebody has to find out what became of it."""
         return self.outcome is None
+
+    @property
+    def is_yardstick(self) -> bool:
+        """Say whether others are compared with its seeds: where one of these crashes, another takes its place."""
+        return self.candidate == BASELINE or self.phase == "promotion"
 
     @property
     def told(self) -> str:

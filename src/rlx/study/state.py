@@ -122,6 +122,15 @@ class State:
         states = {seed: how for job in self.jobs_of(side, "confirmation") for seed, how in job.seed_states.items()}
         return sum(states.get(seed) == "completed" for seed in seeds)
 
+    def claim_lacks(self, side: str, candidate: str, wanted: int) -> int:
+        """Return how many seeds a side of a claim must still train: those cut off, at least."""
+        return max(0, wanted - self.claim_size(side, candidate), len(self.cut_off(side, "confirmation")))
+
+    def cut_off(self, candidate: str, phase: Phase) -> frozenset[int]:
+        """Return the seeds of a phase that were lost or stopped, and are not yet trained again."""
+        cut = {seed for job in self.jobs_of(candidate, phase) if not job.is_set_aside for seed in job.again}
+        return frozenset(cut - self.used_seeds(candidate))
+
     def scores(self, candidate: str, *phases: Phase) -> dict[int, float]:
         """Return the evaluator's scores by training seed, of these phases (none named: all but smoke)."""
         wanted = phases or tuple(phase for phase in get_args(Phase) if phase != "smoke")
@@ -135,14 +144,15 @@ class State:
         """Return the scores that a comparison can rest on, by training seed: NaN and infinity are none."""
         return {seed: value for seed, value in self.scores(candidate, phase).items() if math.isfinite(value)}
 
-    def promising(self, candidate: str, phase: Phase) -> int:
-        """Return how many seeds have a usable score or may yet get one: those that completed, unless measured in vain.
+    def lacks(self, candidate: str, phase: Phase, wanted: int) -> int:
+        """Return how many seeds of a yardstick must still be trained: those cut off, at least.
 
         What failed to be trained or measured is replaced by others.
         """
         vain = self.scores(candidate, phase).keys() - self.usable(candidate, phase).keys()
         states = [state for job in self.jobs_of(candidate, phase) for state in job.seed_states.items()]
-        return sum(how == "completed" and seed not in vain for seed, how in states)
+        promising = sum(how == "completed" and seed not in vain for seed, how in states)
+        return max(0, wanted - promising, len(self.cut_off(candidate, phase)))
 
     def parameters(self, candidate: str) -> int | None:
         """Return how many parameters a candidate's policies have, as the evaluator counted them; None: not known."""

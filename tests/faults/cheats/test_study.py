@@ -334,6 +334,38 @@ def test_a_run_that_was_made_another_is_no_evidence(agent: Walker) -> None:
     ]
 
 
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGSEGV"])
+def test_a_seed_that_ends_its_own_worker_has_failed_and_gets_no_second_try(agent: Walker, number: str) -> None:
+    identity = agent.pays(f"{number} for what looks bad", f"""{LATER}\
+        import os, signal
+        os.kill(os.getpid(), signal.{number})
+""")  # fmt: skip
+    ended = agent.ends(agent.launches(identity), code=5)
+    (seed,) = ended["seeds"]
+    assert (ended["outcome"], ended["seeds"]) == ("failed", {seed: "failed"})
+    assert number in ended["says"]
+    job = agent.study.state().jobs[ended["job"]]
+    assert (job.again, job.counted_seeds) == (frozenset(), (int(seed),))
+    assert [one["code"] for one in agent.types("check", "candidate", identity, code=4)["reasons"]] == ["UNCHANGED"]
+
+
+def test_verdicts_and_decisions_at_the_same_time_measure_once_and_agree(agent: Walker) -> None:
+    identity = agent.pays("many judges", "    at = at * 9\n")
+    agent.ends(agent.launches(identity, seeds=3))
+    asked = [agent.argv(word, identity) for word in ("verdict", "decide", "decide")]
+    judges = [
+        subprocess.Popen(argv, cwd=agent.root, env=agent.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for argv in asked
+    ]
+    told = [(judge.communicate(), judge.returncode) for judge in judges]
+    assert [code for _, code in told] == [0, 0, 0], told
+    assert len({json.loads(out)["p"] for (out, _), _ in told}) == 1
+    assert sum(err.count(b"measuring") for (_, err), _ in told) == 1
+    assert len(agent.rows("evaluated", candidate=identity)) == 3
+    assert len(agent.rows("decided", candidate=identity)) == 1
+    assert agent.types("study", "verify")["problems"] == []
+
+
 def test_a_contract_that_is_rewritten_after_its_approval_launches_nothing(agent: Walker) -> None:
     identity = agent.pays("another contract", "    at = at * 3\n")
     plan = agent.types("check", "candidate", identity)["plan"]
