@@ -9,9 +9,10 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -19,6 +20,8 @@ from rlx.errors import FileDamaged, UsageError
 
 _NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DUMP = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+LARGEST, LONGEST_LINE = 2**30, 2**24
+"""The most bytes that are read of a file, and of one of its lines; more is nothing that rlx wrote."""
 
 
 def encode(value: object) -> bytes:
@@ -117,9 +120,38 @@ def write_json(path: Path, value: object) -> None:
     write_atomic(path, encode_pretty(value))
 
 
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """Open a plain file; a pipe, a device or a folder in its place is damage that is never waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        refuse_special(descriptor, path)
+        stream = os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    with stream:
+        yield stream
+
+
+def refuse_special(descriptor: int, path: Path) -> None:
+    """Raise `FileDamaged` where what was opened is no plain file, or is larger than anything that rlx writes."""
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise FileDamaged(f"{path.parent.name}/{path.name} is not a plain file")
+    if found.st_size > LARGEST:
+        raise FileDamaged(f"{path.parent.name}/{path.name} is larger than {LARGEST // 2**20} MB")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a plain file, see `reading`."""
+    with reading(path) as stream:
+        return stream.read()
+
+
 def read_json(path: Path) -> Any:
     """Parse a JSON file; a bad one raises `FileDamaged`, which names it."""
-    content = path.read_bytes()
+    content = read_bytes(path)
     try:
         return orjson.loads(content)
     except ValueError as error:
@@ -135,7 +167,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Never through a link: a job could leave one in its run that leads to a ledger."""
 
 
@@ -143,6 +175,7 @@ def open_append(path: Path) -> int:
     """Open a JSONL file for appending, after trimming a torn last line, and return the descriptor."""
     descriptor = os.open(path, _APPEND, 0o644)
     try:
+        refuse_special(descriptor, path)
         trim_torn_tail(descriptor)
     except BaseException:
         os.close(descriptor)
@@ -170,6 +203,7 @@ def locked_append(path: Path) -> Iterator[tuple[int, int]]:
     """Yield a JSONL file's descriptor and size, locked and with a torn last line trimmed; the lock dies with us."""
     descriptor = os.open(path, _APPEND, 0o644)
     try:
+        refuse_special(descriptor, path)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = trim_torn_tail(descriptor)
         if size == 0:
@@ -213,6 +247,8 @@ def read_rows(path: Path, *, offset: int = 0) -> Iterator[Any]:
     """Yield the rows of a JSONL file from a byte offset on; an unfinished last line is ignored."""
     try:
         yield from rows_in(complete_lines(path, offset=offset))
+    except FileDamaged:
+        raise
     except ValueError as error:
         raise FileDamaged(f"{path.parent.name}/{path.name} has a bad line: {error}") from None
 
@@ -220,7 +256,7 @@ def read_rows(path: Path, *, offset: int = 0) -> Iterator[Any]:
 def complete_lines(path: Path, *, offset: int = 0) -> bytes:
     """Return the complete lines from a byte offset on; empty where the file is absent."""
     try:
-        with path.open("rb") as stream:
+        with reading(path) as stream:
             stream.seek(offset)
             content = stream.read()
     except FileNotFoundError:
@@ -231,6 +267,8 @@ def complete_lines(path: Path, *, offset: int = 0) -> bytes:
 def rows_in(lines: bytes) -> Iterator[Any]:
     """Parse complete JSONL lines; a bad line is corruption and raises `ValueError`."""
     for line in lines.split(b"\n"):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"a row is longer than {LONGEST_LINE // 2**20} MB")
         if line:
             row = orjson.loads(line)
             if not isinstance(row, dict):

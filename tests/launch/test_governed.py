@@ -16,9 +16,10 @@ import pytest
 from rlx import files
 from rlx.config.load import parse
 from rlx.launch import carried, launch
-from rlx.launch.governed import Governed, identity_of
+from rlx.launch.governed import Governed, identity_of, remove_traps, size_of
 from rlx.runs import process
 from rlx.runs.run import Run
+from rlx.runs.summary import summarize
 from rlx.study import task as tasks
 from rlx.study.ledger import Event
 from rlx.study.state import lawful
@@ -313,3 +314,75 @@ def test_a_run_without_its_study_is_named(door: Door) -> None:
     )
     assert done.returncode != 0
     assert "names a study, but not 'limits'" in (run.path / "logs" / "supervisor.log").read_text()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for n in range(6000): (out / str(n)).mkdir()",
+        "for n in range(6000): (out / str(n)).touch()",
+    ],
+    ids=["folders", "empty files"],
+)
+def test_many_files_fill_a_disk_as_large_ones_do(door: Door, body: str) -> None:
+    run, ended = door.train(body, disk_bytes=8 * 2**20)
+    assert ended["outcome"] == "killed"
+    assert "8,388,608 bytes" in ended["says"]
+    assert run.seeds[0].status.state == "failed"
+
+
+def test_folders_in_folders_are_counted_and_cleared_of_traps_however_deep(tmp_path: Path) -> None:
+    deep = "import os\nfor n in range(1500):\n    os.mkdir('d'); os.chdir('d')\nos.mkfifo('trap')"
+    try:
+        subprocess.run([sys.executable, "-c", deep], cwd=tmp_path, check=True)
+        assert size_of(tmp_path) == 1501 * 4096
+        remove_traps(tmp_path)
+        assert size_of(tmp_path) == 1500 * 4096
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+
+
+AT_EXIT = """
+import atexit
+seed = out.parent
+events, metrics = seed / "events.jsonl", seed / "metrics.jsonl"
+def add(path, text): path.open("a").write(text)
+def instead(path, make):
+    path.unlink(missing_ok=True)
+    make(path)
+def spoil():
+    {what}
+atexit.register(spoil)
+"""
+DAMAGE = {
+    "a row that is a number": "add(events, '5\\n')",
+    "a row nested deeply": "add(events, '[' * 200000 + '\\n')",
+    "a number without end": """add(events, '{"event": "completed", "time": 1, "step": ' + '9' * 5000 + '}\\n')""",
+    "a start without a process": """add(events, '{"event": "started"}\\n')""",
+    "an event that is a list": """add(events, '{"event": ["completed"], "time": 1}\\n')""",
+    "a step that is a word": """add(events, '{"event": "completed", "time": 1, "step": "many"}\\n')""",
+    "bytes that are no text": "events.open('ab').write(b'\\xff\\x00\\n')",
+    "a line that is too long": "add(events, '\"' + 'x' * 20_000_000 + '\"\\n')",
+    "a folder": "instead(events, lambda path: (path / 'inside').mkdir(parents=True))",
+    "a pipe": "instead(events, os.mkfifo)",
+    "a figure's row that is a number": "add(metrics, '5\\n')",
+    "a figure at a step that is a word": """add(metrics, '{"step": "many", "time": 1}\\n')""",
+    "a resume from nowhere": """add(metrics, '{"resume_from": null}\\n')""",
+    "a folder for figures": "instead(metrics, Path.mkdir)",
+    "an attempt that is a number": "add(seed / 'attempts.jsonl', '5\\n')",
+    "a folder for attempts": "instead(seed / 'attempts.jsonl', Path.mkdir)",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE.values(), ids=DAMAGE.keys())
+def test_what_a_job_writes_into_its_seed_fails_the_seed_and_nothing_else(door: Door, what: str) -> None:
+    run, ended = door.train("from pathlib import Path\n" + AT_EXIT.format(what=what))
+    assert (ended["outcome"], ended["seeds"]) == ("failed", {"0": "failed"})
+    assert ".jsonl" in ended["says"]
+    (seed,) = run.seeds
+    assert seed.status.state == "failed"
+    assert ".jsonl" in seed.status.reason
+    wait_until(lambda: not (run.path / "supervisor.json").exists())
+    assert summarize(run.path)["status"] == "failed"
+    door.project.rlx("info", run.name, timeout=60)
+    assert f"seed 0: failed: {seed.status.reason}" in door.project.rlx("wait", run.name, code=5).stdout

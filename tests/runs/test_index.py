@@ -251,8 +251,6 @@ def test_lists_a_project_on_a_read_only_disk(tmp_path: Path, make_run: MakeRun) 
         ("metadata.json", None, "metadata.json"),
         ("labels.json", b'{"tags": [', "labels.json is not valid JSON"),
         ("labels.json", b"[]", "does not hold tags"),
-        ("seed_0/events.jsonl", b'{"event": \n{"event": "completed"}\n', "events.jsonl has a bad line"),
-        ("seed_0/metrics.jsonl", b"\x00\x00\n", "unexpected"),
         ("supervisor.json", b"{", None),
     ],
 )
@@ -271,6 +269,34 @@ def test_a_broken_run_is_listed_with_its_reason(
     assert found[sound.name]["status"] == "completed"
     assert found[broken.name]["status"] == ("broken" if reason else "completed")
     assert reason is None or reason in str(found[broken.name]["reason"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status", "reason"),
+    [
+        ("events.jsonl", b'{"event": \n{"event": "completed"}\n', "failed", "seed_0/events.jsonl has a bad line"),
+        ("events.jsonl", None, "failed", "seed_0/events.jsonl is not a plain file"),
+        ("metrics.jsonl", b"\x00\x00\n", "completed", "seed_0/metrics.jsonl is damaged"),
+        ("metrics.jsonl", b'{"step": "x"}\n', "completed", "seed_0/metrics.jsonl has a bad line: `step` is not"),
+        ("metrics.jsonl", None, "completed", "seed_0/metrics.jsonl is not a plain file"),
+    ],
+)
+def test_a_damaged_file_of_one_seed_is_named_and_the_others_are_told(
+    tmp_path: Path, make_run: MakeRun, name: str, content: bytes | None, status: str, reason: str
+) -> None:
+    run = settle(make_run(seeds={0: [1.0], 1: [3.0]}))
+    path = run.path / "seed_0" / name
+    path.unlink()
+    if content is None:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content)
+
+    found = rows(tmp_path)[run.name]
+
+    assert (found["status"], found["seeds"]) == (status, 2)
+    assert reason in found["reason"]
+    assert found["return"]["best"] == 3.0
 
 
 def test_a_broken_run_that_is_mended_is_listed_as_it_is(tmp_path: Path, make_run: MakeRun) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from rlx import files
-from rlx.errors import FileDamaged
 from rlx.runs import loaded
 
 
@@ -21,7 +20,7 @@ def run(seed: Path, *words: str, path: str = "") -> subprocess.CompletedProcess[
 
 
 def files_of(seed: Path) -> dict[str, Path]:
-    return {module.name: module.file for module in loaded.read(seed)}
+    return {module.name: module.file for module in loaded.read(seed).modules}
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def code(tmp_path: Path) -> Path:
 
 def test_a_program_without_rlx_writes_its_modules_and_their_hashes(tmp_path: Path, code: Path) -> None:
     run(tmp_path, "-m", "pkg.train", path=str(code))
-    found = {module.name: module for module in loaded.read(tmp_path)}
+    found = {module.name: module for module in loaded.read(tmp_path).modules}
     assert {"pkg", "pkg.reward", "pkg.train"} <= set(found)
     assert found["pkg.reward"].sha256 == files.sha256(b"WEIGHT = 1\n")
     assert found["numpy"].sha256 is None
@@ -75,11 +74,31 @@ def test_this_process_can_write_itself_down(tmp_path: Path) -> None:
     assert files_of(tmp_path)["rlx.runs.loaded"] == Path(loaded.__file__).resolve()
 
 
-def test_a_file_that_is_no_record_is_named(tmp_path: Path) -> None:
-    (tmp_path / "loaded").mkdir()
-    (tmp_path / "loaded" / "1_a.json").write_text('{"modules": {"a": 1}}')
-    with pytest.raises(FileDamaged, match="does not say which modules"):
-        loaded.read(tmp_path)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[",
+        b"5",
+        b'{"modules": 5}',
+        b'{"modules": {"a": 1}}',
+        b'{"modules": {"a": {"file": 5}}}',
+        b'{"modules": {"a": {"file": "x\\u0000y"}}}',
+        b'{"modules": {"a": {"file": "x", "sha256": []}}}',
+        b"\xff",
+        b"[" * 200_000,
+        None,
+    ],
+)
+def test_a_file_that_is_no_record_is_named_and_the_others_are_read(tmp_path: Path, content: bytes | None) -> None:
+    loaded.write(tmp_path)
+    path = tmp_path / "loaded" / "1_a.json"
+    if content is None:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content)
+    found = loaded.read(tmp_path)
+    assert found.damage == ("loaded/1_a.json does not say which modules were loaded",)
+    assert "rlx.runs.loaded" in {module.name for module in found.modules}
 
 
 def test_a_project_that_was_moved_has_its_modules_where_it_lies_now(tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ def test_pandas_gets_one_row_a_seed_and_step(make_run: MakeRun) -> None:
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        ({"event": "evaluated", "step": 150}, 200),  # rows have gone on since
-        ({"event": "evaluated", "step": 250}, 250),
+        ({"event": "evaluated", "step": 150, "mean": 1.0}, 200),  # rows have gone on since
+        ({"event": "evaluated", "step": 250, "mean": 1.0}, 250),
         ({"event": "lost", "reason": "killed"}, 200),
         ({"event": "interrupted", "step": 180}, 180),
     ],

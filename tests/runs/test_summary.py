@@ -97,7 +97,7 @@ def test_seconds_leave_out_the_pause_between_attempts_and_count_a_killed_one_to_
     folder = run.path / "seed_0"
     for event in [
         {"event": "started", "time": 100.0},
-        {"event": "evaluated", "time": 130.0},
+        {"event": "evaluated", "time": 130.0, "step": 100, "mean": 1.0},
         {"event": "started", "time": 1000.0},
         {"event": "interrupted", "time": 1020.0},
         {"event": "started", "time": 5000.0, "process": {"place": "elsewhere", "pid": 1, "started": "1"}},

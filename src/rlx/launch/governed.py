@@ -32,6 +32,8 @@ from rlx.study.state import lawful, replay
 SCRATCH = ".scratch"
 """The folder in a run where its workers have their homes and temporary files; it goes when they have ended."""
 SIZE_SECONDS = 1.0
+LEAST_BYTES = 4096
+"""What a file or folder counts at least, a block of most disks: a limit on bytes is one on their number, too."""
 TIMEOUT, TOO_LARGE = "timeout", "too large"
 WEIGHTLESS = "it says that it completed, and left no policy"
 SELF_ENDED = "it was cut off, and nobody stopped it"
@@ -175,7 +177,7 @@ class Governed:
             remove_traps(folder)
         own = tuple(f"seed_{seed.number}_" for seed in seeds)
         for path in (scratch / store.EVALUATIONS).glob("*/*.json"):
-            if path.name.startswith((*own, store.RANDOM)) and path.is_file() and not path.is_symlink():
+            if path.name.startswith((*own, store.RANDOM)) and not path.is_symlink() and _is_evaluation(path):
                 to = self.run / path.relative_to(scratch)
                 to.parent.mkdir(exist_ok=True)
                 os.replace(path, to)
@@ -190,13 +192,26 @@ class Governed:
 
     def ended(self, run: Run, ending: Ending) -> None:
         """Write how the job ended, once."""
-        shutil.rmtree(run.path / SCRATCH, ignore_errors=True)
+        with contextlib.suppress(RecursionError):  # folders in folders without end
+            shutil.rmtree(run.path / SCRATCH, ignore_errors=True)
         close(self.ledger, self.job, run, ending)
 
 
 def tree_of(run: Run) -> Path:
     """Return the folder whose code a study's run ran."""
     return project.root(run.path.parent.parent) / str(run.metadata["lineage"]["worktree"])
+
+
+def _is_evaluation(path: Path) -> bool:
+    """Say whether a file reads as an evaluation; what else a worker wrote there is none."""
+    try:
+        document = files.read_json(path)
+        episodes = document.get("episodes") or []
+        return files.is_number(document.get("score", document["mean"])) and all(
+            isinstance(one, dict) for one in episodes
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
 
 
 def identity_of(run: Run) -> str:
@@ -219,7 +234,7 @@ def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
         job = replay(held.events).jobs.get(identity)
         if job is None or not job.is_open:
             return
-        seeds = [seed for seed in run.seeds if seed.number in job.seeds]
+        seeds = [Seed(number, run.path / f"seed_{number}") for number in sorted(job.seeds)]
         is_excused = ending.was_stopped or ending.is_lost or job.candidate in NULL_LAUNCHES
         states = {seed.number: _state(seed, is_excused=is_excused) for seed in seeds}
         outcome, says = outcome_of(seeds, states, ending)
@@ -278,14 +293,19 @@ def _has_policy(seed: Seed) -> bool:
 
 def remove_traps(folder: Path) -> None:
     """Remove what is neither file nor folder, and links that lead out: a reader would wait, or be misled."""
-    top = folder.resolve()
-    for here, folders, names in os.walk(folder):
-        for path in (Path(here, name) for name in (*folders, *names)):
-            with contextlib.suppress(OSError):
+    top, waiting = folder.resolve(), [folder]
+    while waiting:
+        with contextlib.suppress(OSError):
+            for path in list(waiting.pop().iterdir()):
                 mode = path.lstat().st_mode
-                is_plain = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-                if not is_plain and not (stat.S_ISLNK(mode) and path.resolve().is_relative_to(top)):
+                if stat.S_ISDIR(mode):
+                    waiting.append(path)
+                elif not stat.S_ISREG(mode) and not (stat.S_ISLNK(mode) and _leads_into(path, top)):
                     path.unlink()
+
+
+def _leads_into(link: Path, top: Path) -> bool:
+    return Path(os.path.realpath(link)).is_relative_to(top)
 
 
 def harmless(usual: Mapping[str, str]) -> dict[str, str]:
@@ -294,10 +314,15 @@ def harmless(usual: Mapping[str, str]) -> dict[str, str]:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes that a folder's files take on disk; files that vanish meanwhile do not count."""
-    total = 0
-    for here, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(here, name)).st_blocks * 512  # noqa: PTH118  thousands of them
+    """Return the bytes that a folder's files and folders take on disk, each at least `LEAST_BYTES`, however deep.
+
+    What vanishes meanwhile does not count.
+    """
+    total, waiting = 0, [os.fspath(folder)]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listing:
+            for entry in listing:
+                with contextlib.suppress(OSError):
+                    total += max(LEAST_BYTES, entry.stat(follow_symlinks=False).st_blocks * 512)
+                    waiting += [entry.path] if entry.is_dir(follow_symlinks=False) else []
     return total

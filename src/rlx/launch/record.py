@@ -8,6 +8,7 @@ that hides what it loaded, files that are read and not imported, processes that 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 from pathlib import Path, PurePosixPath
 
@@ -25,29 +26,30 @@ SOURCES = (".py", ".pyx", ".pyw")
 
 def record_of(run: Run) -> tuple[Module, ...]:
     """Return what the processes of all seeds of a run loaded."""
-    return tuple(dict.fromkeys(module for seed in run.seeds for module in loaded.read(seed.folder)))
+    return tuple(dict.fromkeys(module for seed in run.seeds for module in loaded.read(seed.folder).modules))
 
 
 def unrecorded(run: Run) -> tuple[int, ...]:
     """Return the completed seeds of which no process has said what it loaded."""
     completed = [seed for seed in run.seeds if seed.status.state == COMPLETED]
-    return tuple(seed.number for seed in completed if not loaded.read(seed.folder))
+    return tuple(seed.number for seed in completed if not loaded.read(seed.folder).modules)
 
 
 def problems(run: Run, *, worktree: Path, root: Path, contract: Contract, task: Task) -> tuple[str, ...]:
     """Say why what a run measured may not be the candidate: modules from elsewhere, seeds that did not tell."""
-    silent = [f"{run.name}: no process of seed {seed} told which modules it loaded" for seed in unrecorded(run)]
+    silent = [f"no process of seed {seed} told which modules it loaded" for seed in unrecorded(run)]
+    damaged = [f"seed {seed.number}: {says}" for seed in run.seeds for says in loaded.read(seed.folder).damage]
     record = record_of(run)
     found = elsewhere(record, worktree, root, files_in_scope(worktree, contract, task))
-    return (*silent, *(f"{run.name}: {says}" for says in (*found, *edited(record, worktree))))
+    return tuple(f"{run.name}: {says}" for says in (*silent, *damaged, *found, *edited(record, worktree)))
 
 
 def edited(record: Iterable[Module], worktree: Path) -> tuple[str, ...]:
     """Name the modules of a worktree that were another file when they ran than the one that is there now."""
     tree = worktree.resolve()
-    own = [module for module in record if module.file.resolve().is_relative_to(tree)]
+    own = [module for module in record if _real(module.file).is_relative_to(tree)]
     return tuple(
-        f"{module.name} ran from another {module.file.resolve().relative_to(tree).as_posix()} than was checked"
+        f"{module.name} ran from another {_real(module.file).relative_to(tree).as_posix()} than was checked"
         for module in own
         if module.sha256 != recorder.digest(str(module.file))
     )
@@ -67,13 +69,18 @@ def elsewhere(record: Iterable[Module], worktree: Path, root: Path, in_scope: Co
     names = {name: path for path in in_scope for name in module_names(path, tree)}
     found = []
     for module in record:
-        file = module.file.resolve()
+        file = _real(module.file)
         if file.is_relative_to(tree):
             continue
         path = _twin(project, file, tree) or names.get(module.name)
         if path is not None:
             found.append(f"{module.name} ({path}) was loaded from {file}")
     return tuple(dict.fromkeys(found))
+
+
+def _real(file: Path) -> Path:
+    """Return where a file lies; a job may name links that lead in a circle, which `Path.resolve` raises for."""
+    return Path(os.path.realpath(file))
 
 
 def _twin(project: Path, file: Path, tree: Path) -> str | None:

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlx import files, sandbox
+from rlx.errors import FileDamaged
 from rlx.launch import workers
 from rlx.launch.forked import hold_only
 from rlx.launch.resources import Slots, oom_kills, worker_environment
 from rlx.launch.worker import STOP_SIGNALS
-from rlx.runs import process, project
+from rlx.runs import process, project, store, written
 from rlx.runs.run import SUPERVISOR, Run, Seed
 from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.02
 GRACE_SECONDS = 30.0
 REFUSED_EXIT = 4
+LOG_TAIL_BYTES = 2**16
 
 
 def main(argv: list[str]) -> int:
@@ -69,9 +71,11 @@ def _supervise(run: Run, slots: Slots, waiting: list[tuple[Seed, ...]]) -> None:
     assert governed is not None
     governed.began(run)
     supervisor = Supervisor(run, slots, waiting, governed=governed)
-    supervisor.work()
-    with contextlib.suppress(OSError):  # a full disk: `reconcile` finds a job without an end
-        governed.ended(Run(run.path), supervisor.ending)
+    try:
+        supervisor.work()
+    finally:  # whatever happened: a job has an end
+        with contextlib.suppress(OSError):  # a full disk: `reconcile` finds a job without an end
+            governed.ended(Run(run.path), supervisor.ending)
 
 
 def wait_for_run(source: int) -> int:
@@ -194,7 +198,7 @@ class Supervisor:
                     self.governed.tidy(worker.seeds)
                     worker.is_too_large = self.governed.is_too_large(at_once=True)
                 for seed in worker.seeds:
-                    self._settle(worker, Seed(seed.number, seed.folder))
+                    self._settle(worker, seed)
 
     def _enforce(self) -> None:
         """Kill the workers of a governed run that have passed a limit."""
@@ -208,25 +212,22 @@ class Supervisor:
                 _kill_group(worker.process.pid, signal.SIGKILL)
 
     def _settle(self, worker: _Worker, seed: Seed) -> None:
-        """Write the outcome of a seed whose worker ended without a word about it."""
-        said = bool(seed.events) and seed.events[-1].get("event") in ENDED
-        began = next((event for event in reversed(seed.events) if event.get("event") == "started"), None)
-        is_own = said and began and began["process"]["pid"] == worker.process.pid
-        if is_own and not worker.is_too_large:
-            return
-        state, reason = self._silent_end(worker)
-        row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.process.returncode}
-        with contextlib.suppress(OSError):  # a full disk or a moved project: the seed then counts as lost
-            files.append_line(seed.folder / "events.jsonl", files.encode(row))
+        """Write the outcome of a seed whose worker ended without a word about it, or left files that do not read."""
+        with contextlib.suppress(OSError):  # a full disk or a moved project: the seed then counts as lost, or failed
+            damage = store.set_damage_aside(seed)
+            if damage or worker.is_too_large or not _has_said(Seed(seed.number, seed.folder), worker.process.pid):
+                state, reason = self._silent_end(worker, damage)
+                row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.process.returncode}
+                files.append_line(seed.folder / written.EVENTS, files.encode(row))
 
-    def _silent_end(self, worker: _Worker) -> tuple[str, str]:
+    def _silent_end(self, worker: _Worker, damage: str) -> tuple[str, str]:
         code = worker.process.returncode
         assert code is not None  # it was collected
         breach = worker.breach
         if self.governed and not breach:
             breach = self.governed.breach(0.0, is_too_large=worker.is_too_large)
-        if breach:
-            return FAILED, breach
+        if breach or damage:
+            return FAILED, breach or damage
         if self.stop_signal:
             was_killed = f": killed, it did not end within {GRACE_SECONDS:.0f} s"
             return INTERRUPTED, self.stop_signal + (was_killed if code == -signal.SIGKILL else " before training began")
@@ -243,6 +244,14 @@ class Supervisor:
             else:
                 with contextlib.suppress(ProcessLookupError):
                     worker.process.send_signal(number)
+
+
+def _has_said(seed: Seed, pid: int) -> bool:
+    """Say whether a worker wrote down how its seed ended."""
+    is_over = bool(seed.events) and seed.events[-1]["event"] in ENDED
+    began = [event.get("process") for event in seed.events if event["event"] == "started"]
+    worker = process.from_document(began[-1]) if began else None
+    return is_over and worker is not None and worker.pid == pid
 
 
 def project_of(run: Run) -> Path:
@@ -277,8 +286,10 @@ def _log_of(run: Run, seeds: tuple[Seed, ...]) -> Path:
 def _log_tail(path: Path) -> str:
     """Return the last line a worker wrote, which for an uncaught error is the error itself."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    except OSError:
+        with files.reading(path) as stream:
+            stream.seek(-min(LOG_TAIL_BYTES, stream.seek(0, os.SEEK_END)), os.SEEK_END)
+            lines = stream.read().decode("utf-8", "replace").strip().splitlines()
+    except (OSError, FileDamaged):
         return ""
     return lines[-1][:500] if lines else ""
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlx import files
-from rlx.errors import FileDamaged
 from rlx.runs import recorder
 
 FOLDER = "loaded"
@@ -48,19 +47,38 @@ def _root(seed: Path) -> Path:
     return seed.absolute().parents[2]
 
 
-def read(seed: Path) -> tuple[Module, ...]:
+@dataclass(frozen=True)
+class Record:
+    """What all processes of a seed loaded, and which of their files do not say it."""
+
+    modules: tuple[Module, ...]
+    damage: tuple[str, ...]
+
+
+def read(seed: Path) -> Record:
     """Return what all processes of a seed loaded, by name and file; files of the project where it lies now."""
     found: dict[tuple[str, str], Module] = {}
+    damage = []
     for path in sorted((seed / FOLDER).glob("*.json")):
-        for name, entry in _modules(path).items():
+        modules = _modules(path)
+        if modules is None:
+            damage.append(f"{path.parent.name}/{path.name} does not say which modules were loaded")
+            continue
+        for name, entry in modules.items():
             file = _root(seed) / str(entry["file"])
             found[name, str(file)] = Module(name, file, entry.get("sha256"))
-    return tuple(found.values())
+    return Record(tuple(found.values()), tuple(damage))
 
 
-def _modules(path: Path) -> Mapping[str, Mapping[str, str | None]]:
-    document = files.read_json(path)
-    modules = document.get("modules") if isinstance(document, dict) else None
-    if not isinstance(modules, dict) or not all(isinstance(one, dict) and "file" in one for one in modules.values()):
-        raise FileDamaged(f"{path.parent.name}/{path.name} does not say which modules were loaded")
-    return modules
+def _modules(path: Path) -> Mapping[str, Mapping[str, str | None]] | None:
+    """Read what one process wrote, or a job in its name; None where it is no record."""
+    try:
+        modules = files.read_json(path)["modules"]
+        return modules if all(_is_entry(one) for one in modules.values()) else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _is_entry(entry: Mapping[str, object]) -> bool:
+    file, digest = entry["file"], entry.get("sha256")
+    return isinstance(file, str) and "\0" not in file and (digest is None or isinstance(digest, str))

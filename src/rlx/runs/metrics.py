@@ -10,6 +10,8 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from rlx import files
+from rlx.errors import FileDamaged
+from rlx.runs.written import METRICS, fault, read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,8 +58,11 @@ class Series:
 
 def rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows that count: after a resume, what was trained again replaces what was there."""
+    found = read(path)
+    if found.damage:
+        raise FileDamaged(found.damage)
     kept: list[dict[str, Any]] = []
-    for row in files.read_rows(path):
+    for row in found.sound:
         if "resume_from" in row:
             while kept and kept[-1]["step"] > row["resume_from"]:
                 kept.pop()
@@ -98,21 +103,50 @@ def last_value(path: Path, name: str, *, look_back: int = 200) -> float | None:
     return None
 
 
-def _backwards(path: Path, *, window: int = 65536) -> Iterator[dict[str, Any]]:
+def damage_at_end(path: Path) -> str:
+    """Say what is wrong with the last rows, without reading the whole file; empty where nothing is."""
+    try:
+        faults = [fault(row, METRICS) for row in files.rows_in(b"\n".join(_last_lines(path)))]
+    except FileDamaged as error:
+        return error.message
+    except (OSError, ValueError) as error:
+        return f"{path.parent.name}/{path.name} is damaged: {error}"
+    return next((f"{path.parent.name}/{path.name} has a bad line: {one}" for one in faults if one), "")
+
+
+def _backwards(path: Path) -> Iterator[dict[str, Any]]:
     """Yield metrics rows from the last one back, as far as one window at the file's end reaches."""
     try:
-        with path.open("rb") as stream:
-            size = stream.seek(0, os.SEEK_END)
-            start = max(0, size - window)
-            stream.seek(start)
-            content = stream.read()
-    except OSError:
+        lines = _last_lines(path)
+    except (OSError, FileDamaged):
         return
-    lines = content[: content.rfind(b"\n") + 1].split(b"\n")
     highest = float("inf")
-    for line in reversed(lines[1:] if start else lines):
-        row = files.decode(line) if line else {}
+    for line in reversed(lines):
+        row = _sound(line)
         if "resume_from" in row:
             highest = min(highest, row["resume_from"])
         elif "step" in row and row["step"] <= highest:
             yield row
+
+
+def _last_lines(path: Path, *, window: int = 65536) -> list[bytes]:
+    """Return the whole lines in one window at a file's end; none where it is absent."""
+    try:
+        with files.reading(path) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            start = max(0, size - window)
+            stream.seek(start)
+            content = stream.read()
+    except FileNotFoundError:
+        return []
+    lines = content[: content.rfind(b"\n") + 1].split(b"\n")
+    return [line for line in (lines[1:] if start else lines) if line]
+
+
+def _sound(line: bytes) -> dict[str, Any]:
+    """Parse a line; an empty row where it is damaged, which `rows` tells."""
+    try:
+        (row,) = files.rows_in(line)
+    except ValueError:
+        return {}
+    return row if not fault(row, METRICS) else {}

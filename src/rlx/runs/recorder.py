@@ -40,6 +40,8 @@ def digest(file: str) -> str | None:
     import hashlib
 
     try:
+        if not os.path.isfile(file):  # noqa: PTH113  a pipe would be waited for
+            return None
         with open(file, "rb") as stream:  # noqa: PTH123
             content = stream.read(LARGEST + 1)
     except OSError:

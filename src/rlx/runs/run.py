@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlx import files
 from rlx.errors import FileDamaged, NotFound, UsageError, did_you_mean
-from rlx.runs import metrics, process, project
+from rlx.runs import metrics, process, project, written
 from rlx.runs.status import ENDED, SeedStatus, run_status, seed_status
 
 if TYPE_CHECKING:
@@ -30,12 +30,26 @@ class Seed:
     folder: Path
 
     @cached_property
-    def events(self) -> list[dict[str, Any]]:
-        return list(files.read_rows(self.folder / "events.jsonl"))
+    def _events(self) -> written.Rows:
+        return written.read(self.folder / written.EVENTS)
 
     @cached_property
+    def _attempts(self) -> written.Rows:
+        return written.read(self.folder / written.ATTEMPTS)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened to it, up to the damage where there is some."""
+        return self._events.sound
+
+    @property
     def attempts(self) -> list[dict[str, Any]]:
-        return list(files.read_rows(self.folder / "attempts.jsonl"))
+        return self._attempts.sound
+
+    @property
+    def damage(self) -> str:
+        """What is wrong with its files, the first of them; empty where all read as they were written."""
+        return self._events.damage or self._attempts.damage or written.read(self.metrics_path).damage
 
     @cached_property
     def status(self) -> SeedStatus:
@@ -45,6 +59,7 @@ class Seed:
             self.events,
             is_alive=process.is_alive(worker) if worker else None,
             heartbeat_age=self.heartbeat_age,
+            damage=self._events.damage,
         )
 
     @property
@@ -61,13 +76,13 @@ class Seed:
 
     @property
     def metrics_path(self) -> Path:
-        return self.folder / "metrics.jsonl"
+        return self.folder / written.METRICS
 
     @cached_property
     def step(self) -> int:
         """The last step that is known: where the seed ended, else the newest of its last event and last row."""
         event = self.events[-1] if self.events else {}
-        told = event["step"] if isinstance(event.get("step"), int) else 0
+        told = int(event.get("step") or 0)
         if told and event["event"] in ENDED:
             return int(told)
         row = metrics.last_row(self.metrics_path)
@@ -122,7 +137,7 @@ class Run:
         """The resolved config this run was made from."""
         import yaml
 
-        loaded = yaml.safe_load((self.path / SNAPSHOT).read_text(encoding="utf-8"))
+        loaded = yaml.safe_load(files.read_bytes(self.path / SNAPSHOT).decode())
         return loaded if isinstance(loaded, dict) else {}
 
     @cached_property
@@ -198,9 +213,9 @@ class Run:
         """Return all metrics rows of all seeds as one table (needs pandas)."""
         import pandas
 
-        rows = [{"seed": seed.number, **row} for seed in self.seeds for row in seed.rows]
+        every = [{"seed": seed.number, **row} for seed in self.seeds for row in seed.rows]
         return pandas.DataFrame([{key: value if key == "seed" or not files.is_number(value) else files.number(value)
-                                  for key, value in row.items()} for row in rows])  # fmt: skip
+                                  for key, value in row.items()} for row in every])  # fmt: skip
 
 
 def read_labels(path: Path) -> dict[str, Any]:

@@ -27,12 +27,19 @@ class SeedStatus:
     attempt: int = 0
 
 
-def seed_status(events: Iterable[dict[str, Any]], *, is_alive: bool | None, heartbeat_age: float | None) -> SeedStatus:
+def seed_status(
+    events: Iterable[dict[str, Any]], *, is_alive: bool | None, heartbeat_age: float | None, damage: str = ""
+) -> SeedStatus:
     """Derive a seed's state.
 
     `is_alive` is what the process table says of the last attempt's process (None: it is on another machine, so a
-    heartbeat older than `STALE_SECONDS` decides).
+    heartbeat older than `STALE_SECONDS` decides). A seed whose events are damaged has failed, once nobody trains it.
     """
+    found = _undamaged(events, is_alive=is_alive, heartbeat_age=heartbeat_age)
+    return SeedStatus(FAILED, damage, found.attempt) if damage and found.state != RUNNING else found
+
+
+def _undamaged(events: Iterable[dict[str, Any]], *, is_alive: bool | None, heartbeat_age: float | None) -> SeedStatus:
     last: dict[str, Any] | None = None
     attempt = 0
     for event in events:

@@ -16,8 +16,8 @@ from typing import Any
 import rlx
 from rlx import files
 from rlx.errors import Refused, RlxError, UsageError
-from rlx.runs import project
-from rlx.runs.run import LABELS, METADATA, SNAPSHOT, Run, read_labels
+from rlx.runs import project, written
+from rlx.runs.run import LABELS, METADATA, SNAPSHOT, Run, Seed, read_labels
 from rlx.runs.status import RUNNING
 
 SCHEMA = 1
@@ -142,6 +142,19 @@ def note(run: Run, text: str) -> Run:
         document["note"] = text
 
     return label(run, change)
+
+
+def set_damage_aside(seed: Seed) -> str:
+    """Keep the sound rows of an ended seed's damaged files, and those files beside them; say what was damaged."""
+    said = ""
+    for name in (written.EVENTS, written.ATTEMPTS, written.METRICS):
+        path = seed.folder / name
+        found = written.read(path)
+        if found.damage:
+            said = said or found.damage
+            os.rename(path, path.with_name(f"{name}.damaged-{os.urandom(4).hex()}"))
+            files.write_atomic(path, b"".join(files.encode(row) + b"\n" for row in found.sound))
+    return said
 
 
 def refuse_running(run: Run) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx import files
+from rlx.runs.metrics import damage_at_end
 from rlx.runs.run import METADATA, SNAPSHOT, Run, Seed
 from rlx.runs.status import ENDED, HEARTBEAT_STOPPED, LOST, RUNNING, tally
 
@@ -85,7 +86,7 @@ def seed_summary(seed: Seed, *, scores: FinalReturns) -> dict[str, Any]:
     return {
         "seed": seed.number,
         "status": status.state,
-        "reason": status.reason,
+        "reason": status.reason or damage_at_end(seed.metrics_path),
         "attempt": status.attempt,
         "step": seed.step,
         "return": scores.of(seed),
@@ -118,8 +119,8 @@ def position(seed: Seed) -> tuple[int, float | None]:
     """Return step and recent return of a seed, from its heartbeat where that is ahead of its metrics."""
     step, episode_return = seed.step, seed.last("rollout/return_mean")
     try:
-        beat = files.decode((seed.folder / "heartbeat").read_bytes())
-        if beat["step"] > step:
+        beat = files.decode(files.read_bytes(seed.folder / "heartbeat"))
+        if 2**63 > beat["step"] > step:
             step = int(beat["step"])
             if beat.get("episode_return") is not None:
                 episode_return = files.number(beat["episode_return"])

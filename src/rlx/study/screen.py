@@ -115,7 +115,8 @@ def _hardware(contract: Contract, task: Task) -> Iterator[str]:
     memory = f", {hardware.memory_gb:g} GB of memory" if hardware.memory_gb else ""
     cores = counted(hardware.cores, "core")
     yield f"a seed: {cores}, {hardware.gpus:g} GPUs{memory}; {hardware.parallel} side by side"
-    yield f"{hardware.disk_gb:g} GB of disk kept free; carried by {task.adapter.launcher.executor}"
+    yield f"{hardware.disk_gb:g} GB of disk kept free, and the most a run takes (a file or folder counts 4 kB at least)"
+    yield f"carried by {task.adapter.launcher.executor}"
     if hardware.reads:
         yield f"jobs also read {', '.join(hardware.reads)}"
 

@@ -13,7 +13,7 @@ from rlx.config.diff import diff
 from rlx.config.load import document
 from rlx.errors import JobFailed, RlxError
 from rlx.runs import checkpoint as checkpoints
-from rlx.runs import store
+from rlx.runs import store, written
 from rlx.runs.live import LiveSeed
 from rlx.runs.provenance import versions
 from rlx.runs.status import STOPPED_BY_RULE
@@ -265,20 +265,18 @@ def _code_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def _attempts(folder: Path) -> list[dict[str, Any]]:
-    from rlx.files import read_rows
-
-    return list(read_rows(folder / "attempts.jsonl"))
+    return written.read(folder / written.ATTEMPTS).sound
 
 
 def _best_so_far(folder: Path) -> float:
     """Return the score of the `best` checkpoint that is on disk: the evaluation at its step."""
-    from rlx.files import number, read_rows
+    from rlx.files import number
 
     try:
         step = checkpoints.read(folder / "checkpoints" / "best", with_replay=False).step
     except RlxError:  # none yet, or damaged: the next evaluation makes a new one
         return float("-inf")
-    events = [row for row in read_rows(folder / "events.jsonl") if row.get("event") == "evaluated"]
+    events = [row for row in written.read(folder / written.EVENTS).sound if row.get("event") == "evaluated"]
     return max((number(row["mean"]) for row in events if row.get("step") == step), default=float("-inf"))
 
 

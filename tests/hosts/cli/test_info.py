@@ -131,7 +131,7 @@ def test_attempts_that_differ_are_said_plainly(cli: Cli, make_run: MakeRun) -> N
     assert "DIFFERS between attempts: torch" in cli("info", run.name).out
 
 
-@pytest.mark.parametrize("name", ["metadata.json", "labels.json", "seed_0/events.jsonl", "seed_0/attempts.jsonl"])
+@pytest.mark.parametrize("name", ["metadata.json", "labels.json"])
 def test_a_run_that_cannot_be_read_is_one_line_with_a_hint(cli: Cli, make_run: MakeRun, name: str) -> None:
     (make_run().path / name).write_bytes(b"{\n")
 
@@ -140,6 +140,21 @@ def test_a_run_that_cannot_be_read_is_one_line_with_a_hint(cli: Cli, make_run: M
     assert answer.code == 6
     assert "cartpole_001 cannot be read: " in answer.err
     assert Path(name).name in answer.err
+
+
+@pytest.mark.parametrize(
+    "name", ["events.jsonl", "attempts.jsonl", "metrics.jsonl", "checkpoints/latest/manifest.json"]
+)
+def test_a_damaged_file_of_a_seed_is_named_and_the_rest_is_told(cli: Cli, make_run: MakeRun, name: str) -> None:
+    path = make_run(seeds={0: [1.0], 1: [3.0]}).path / "seed_0" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"5\n")
+
+    answer = cli("info", "cartpole_001")
+
+    assert answer.code == 0
+    assert Path(name).name in answer.out
+    assert "1  completed  100/200       3" in answer.out
 
 
 def test_a_script_run_with_its_own_file_as_checkpoint_is_shown(cli: Cli, tmp_path: Path) -> None:

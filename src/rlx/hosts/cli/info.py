@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 from typing import Any
 
 from rlx.errors import EvidenceInvalid
@@ -51,7 +52,11 @@ def _describe(found: Run, summary: dict[str, Any], *, with_traceback: bool) -> d
         "lineage": found.metadata.get("lineage") or {},
         "config": found.config,
         "per_seed": [
-            {**seed_summary(seed, scores=scores), "attempts": len(seed.attempts), "resumed": _resumed(seed)}
+            {
+                **_told(seed_summary(seed, scores=scores), seed),
+                "attempts": len(seed.attempts),
+                "resumed": _resumed(seed),
+            }
             | ({"traceback": _traceback(seed)} if with_traceback else {})
             for seed in found.seeds
         ],
@@ -61,6 +66,11 @@ def _describe(found: Run, summary: dict[str, Any], *, with_traceback: bool) -> d
         "differences": differences(found),
         "next": _next(found, summary["status"], is_evaluated=bool(evaluations)),
     }
+
+
+def _told(summary: dict[str, Any], seed: Seed) -> dict[str, Any]:
+    """Say with a seed's summary which of its files is damaged."""
+    return {**summary, "reason": summary["reason"] or seed.damage}
 
 
 def _resumed(seed: Seed) -> list[str]:
@@ -76,18 +86,26 @@ def _traceback(seed: Seed) -> list[str]:
 
 def _checkpoints(seed: Seed) -> list[dict[str, Any]]:
     """Read the manifests only: what a checkpoint holds is verified when it is loaded."""
-    from rlx import files
 
     found = []
     for path in seed.checkpoints.glob("*/manifest.json"):
         if path.parent.name.startswith("."):
             continue
-        manifest = files.read_json(path)
         size = sum(file.stat().st_size for file in path.parent.iterdir())
-        resume = (manifest.get("resume") or {}).get("label") or "own file"
-        found.append({"seed": seed.number, "name": path.parent.name, "step": manifest.get("step", 0),
-                      "resume": resume, "bytes": size})  # fmt: skip
+        step, resume = _held(path)
+        found.append({"seed": seed.number, "name": path.parent.name, "step": step, "resume": resume, "bytes": size})
     return sorted(found, key=lambda checkpoint: (checkpoint["step"], checkpoint["name"]))
+
+
+def _held(manifest: Path) -> tuple[int, str]:
+    """Return the step of a checkpoint and how exactly it can be gone on from."""
+    from rlx import files
+
+    try:
+        document = files.read_json(manifest)
+        return int(document.get("step", 0)), str((document.get("resume") or {}).get("label") or "own file")
+    except (OSError, ValueError, AttributeError, TypeError):
+        return 0, "damaged: manifest.json"
 
 
 def _evaluations(found: Run) -> list[dict[str, Any]]:
