@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--name", action="append", default=[], metavar="OURS=THEIRS", help="a logged figure; step=THEIRS")
     new.add_argument("--result", metavar="READER:PATH", help="where --eval leaves its figures, or a row an episode")
     new.add_argument("--result-name", action="append", default=[], metavar="OURS=THEIRS", help="a measured figure")
-    new.add_argument("--checkpoint", default="", metavar="PATH", help="what training leaves: {out}/policy.npz")
+    new.add_argument("--checkpoint", default="", metavar="PATH", help="what training leaves: {out}/*/model_*.pt")
     new.add_argument("--override", metavar="TEMPLATE", help='how a key is changed: "--{key}={value}"')
     new.add_argument("--steps", type=int, metavar="N", help="training steps of one seed, for {steps}")
     new.add_argument("--path", action="append", default=[], metavar="FOLDER", help="what goes on Python's path (.)")
