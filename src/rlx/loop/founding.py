@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -132,8 +133,8 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
     adapter = task.adapter
     told = {
         "config": adapter.config,
-        "train": " ".join((*adapter.prefix, *adapter.train)),
-        "eval": " ".join((*adapter.prefix, *adapter.eval)) if adapter.eval else "",
+        "train": shlex.join((*adapter.prefix, *adapter.train)),
+        "eval": shlex.join((*adapter.prefix, *adapter.eval)) if adapter.eval else "",
         "metrics": f"{adapter.metrics.reader} {adapter.metrics.path}" if adapter.metrics else "",
         "checkpoint": adapter.checkpoint,
         "launcher": adapter.launcher.executor,

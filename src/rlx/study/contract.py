@@ -282,9 +282,6 @@ def _unknown_metric(contract: Contract, task: Task, level: Level) -> Iterator[st
         meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
         command = remedy.amend(contract, "metric.name", near or known[0])
         yield Open(f"the evaluation has no figure `{name}`; {meant}", command)
-    elif not known and level != "sealed" and task.adapter.kind == "command":
-        where = "result" if level == "pinned" else "metrics"
-        yield f"where `{name}` is read is not said: name it under adapter.{where}.names"
 
 
 def _without_scenarios(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:

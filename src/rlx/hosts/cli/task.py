@@ -38,7 +38,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--train", metavar="COMMAND", help="how the repository trains one seed")
     new.add_argument("--eval", metavar="COMMAND", help="how it measures a checkpoint")
     new.add_argument("--prefix", default="", metavar="COMMAND", help="what stands before both, such as `uv run`")
-    new.add_argument("--metrics", metavar="READER:PATH", help="where training logs: jsonl, csv, tensorboard, stdout")
+    new.add_argument(
+        "--metrics",
+        metavar="READER:PATH",
+        help="where training logs: jsonl, csv, tensorboard; stdout alone: what it prints as name=value or name: value",
+    )
     new.add_argument("--name", action="append", default=[], metavar="OURS=THEIRS", help="a logged figure; step=THEIRS")
     new.add_argument("--result", metavar="READER:PATH", help="where --eval leaves its figures, or a row an episode")
     new.add_argument("--result-name", action="append", default=[], metavar="OURS=THEIRS", help="a measured figure")
