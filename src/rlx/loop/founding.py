@@ -401,20 +401,22 @@ def overview(study: Study) -> dict[str, Any]:
         "notes": [str(one) for one in contracts.notes(contract, task)],
         "points": [row.document() for row in _screen(study, contract, task, found)],
         "affords": list(_affords(study, contract)),
-        "rehearsal": _rehearsal(state),
+        "rehearsal": _rehearsal(study, state),
         "sha256": contracts.sha256(study.contract_path),
         "file": study.contract_path.relative_to(study.root).as_posix(),
         "command": proceed.next_step(study).command,
     }
 
 
-def _rehearsal(state: State) -> str:
+def _rehearsal(study: Study, state: State) -> str:
     """Say how the last rehearsal went, and whether it was one of the contract as it is."""
+    rehearse = f"rlx study rehearse {study.name}"
     if state.rehearsal is None:
-        return "none yet"
+        return f"none yet; to walk the whole path before anything is spent: {rehearse}"
     failed = [one for one in state.rehearsal["checks"] if not one["ok"]]
     went = f"failed: {failed[0]['name']}: {failed[0]['says']}" if failed else "the whole path works"
-    return went if state.rehearsal["contract"] == state.contract else f"{went} (of the contract as it was before)"
+    is_of_this = state.rehearsal["contract"] == state.contract
+    return went if is_of_this else f"none of this contract, which was amended since: {rehearse} (before it {went})"
 
 
 def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[contracts.Problem]) -> tuple[Row, ...]:
@@ -472,7 +474,7 @@ def approve(
     problems = approval.problems(fields, sha256, now=time.time(), minimum=contract.automation.approval, root=study.root)
     if problems:
         _refuse_approval(study, problems)
-        raise Refused("; ".join(problems), hint=f"this contract asks for `{contract.automation.approval}`")
+        raise Refused("; ".join(problems), hint=_APPROVES[contract.automation.approval].format(study=study.name))
     _keep_stronger(study, contract, fields)
     study.ledger.append("approved", key=fields["nonce"], **fields, **({"goes_on": True} if goes_on else {}))
     tell_hooks(study)
@@ -486,6 +488,14 @@ def approve(
         "goes_on_after": halted,
         "forgeable": list(approval.forgeable(fields["level"], human=human)),
     }
+
+
+_APPROVES = {
+    "asserted": "rlx study approve {study}",
+    "signed": "sign it: rlx study approve {study} --key FILE",
+    "other user": "with a file that another account owns: rlx study approve {study} --document FILE",
+}
+"""How an approval of each level is made."""
 
 
 def _halted(study: Study) -> str:
