@@ -6,8 +6,7 @@ import math
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,11 +18,13 @@ from rlx.errors import NotFound, Refused, UsageError
 from rlx.launch import door, worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
+from rlx.loop.asking import Ask, asked
+from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.runs.project import runs_folder
 from rlx.runs.run import Run, names
 from rlx.runs.summary import costs
-from rlx.study import approval, derive
+from rlx.study import approval, derive, evaluator
 from rlx.study import contract as contracts
 from rlx.study import document as documents
 from rlx.study import task as tasks
@@ -33,7 +34,7 @@ from rlx.study.changes import laid
 from rlx.study.contract import POINTS, Contract, Guardrail
 from rlx.study.hook_view import FILE as HOOK_FILE
 from rlx.study.hook_view import hook_view
-from rlx.study.prefill import Known, Question, prefill
+from rlx.study.prefill import Known, prefill
 from rlx.study.screen import Row, screen
 from rlx.study.state import State, lawful
 from rlx.study.study import Study, studies, task_folder, task_names, use, valid_name
@@ -163,25 +164,6 @@ def pinned_commit(root: Path, *, is_snapshot: bool) -> str:
     return worktree.snapshot(root) if dirty else head
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What a person said when a study was begun; the rest is inferred, or asked for."""
-
-    metric: str | None = None
-    guards: tuple[str, ...] = ()
-    surfaces: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    seeds: int | None = None
-    hours: float | None = None
-    until: str | None = None
-    is_unattended: bool = False
-    settings: tuple[str, ...] = ()
-
-
-Ask = Callable[[str], str]
-
-
 def new_study(
     root: Path,
     name: str,
@@ -204,12 +186,16 @@ def new_study(
     for says in tasks.stale(described, root):
         raise Refused(f"task `{described.name}` is stale: {says}", hint=f"rlx task refresh {described.name}")
     commit = pinned_commit(root, is_snapshot=is_snapshot)
-    known = _known(wishes, root=root, commit=commit, seed_seconds=_seed_seconds(root, described))
-    questions = prefill(described, known, study=name, root=root).questions
-    answers = _answers(questions, ask)
-    described = _with_mission(described, answers.pop("card.mission", ""))
-    given = [*wishes.settings, *(f"{key}={answer}" for key, answer in answers.items())]
-    settings = {key: value for text in given for key, value in [setting(text)]}
+    settings = {key: value for text in wishes.settings for key, value in [setting(text)]}
+    seconds = _seed_seconds(root, described)
+    draft = prefill(described, _known(wishes, root=root, commit=commit, seed_seconds=seconds), study=name, root=root)
+    _refuse_misread(draft.contract, described, root)
+    questions = [one for one in draft.questions if one.point not in {key.partition(".")[0] for key in settings}]
+    asked_for = {one.point for one in questions}
+    _with(draft.contract, {key: value for key, value in settings.items() if key.partition(".")[0] not in asked_for})
+    if ask is not None:
+        described, wishes = asked(questions, ask, described, wishes, root)
+    known = _known(wishes, root=root, commit=commit, seed_seconds=seconds)
     contract = _with(prefill(described, known, study=name, root=root).contract, settings)
     contract = _confirmed(contract, described, root)
     if not study.task_path.is_file() or described != study.task():
@@ -231,10 +217,6 @@ def _described(root: Path, name: str | None, config: Path | None) -> Task:
         says = f"task `{name}` is there already, of {known.adapter.config or 'commands of its own'}"
         raise Refused(says, hint=f"call this one otherwise: --task NAME --config {made.adapter.config}")
     return known
-
-
-def _with_mission(task: Task, mission: str) -> Task:
-    return task.model_copy(update={"card": task.card.model_copy(update={"mission": mission})}) if mission else task
 
 
 def _sane(wishes: Wishes) -> None:
@@ -287,14 +269,16 @@ def _seed_seconds(root: Path, task: Task) -> float | None:
     return None
 
 
-def _answers(questions: Sequence[Question], ask: Ask | None) -> dict[str, str]:
-    """Ask what cannot be inferred, and return the answers by key; nothing where nobody is there to answer."""
-    answers = {}
-    for question in questions if ask is not None else ():
-        assert ask is not None
-        choices = f" ({', '.join(question.choices)})" if question.choices else ""
-        answers[question.key] = ask(f"{question.text}{choices}")
-    return {key: answer for key, answer in answers.items() if answer}
+def _refuse_misread(contract: Contract, task: Task, root: Path) -> None:
+    """Refuse guardrails that the evaluation cannot work out, before anything is written."""
+    assert contract.evaluation is not None
+    level = contract.evaluation.level
+    terms = evaluator.reward_terms(task, root) if level == "sealed" else ()
+    for guardrail in contract.guardrails:
+        for says, meant in contracts.misread(guardrail, (*contracts.figures_of(task, level), *terms)):
+            margin = f":{guardrail.margin:g}" if guardrail.margin else ""
+            hint = f"--guard {shlex.quote(meant + margin)}" if meant else "for example --guard success_rate:0.02"
+            raise UsageError(says, hint=hint)
 
 
 def _with(contract: Contract, settings: Mapping[str, Any]) -> Contract:
