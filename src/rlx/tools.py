@@ -65,7 +65,7 @@ def git_bytes(
 
 def ssh_sign(message: bytes, *, key: Path, namespace: str) -> str:
     """Sign with a key of ssh's; asks for its passphrase or touch at the terminal. Returns the armoured signature."""
-    argv = [_ssh_keygen_program(), "-Y", "sign", "-f", str(key), "-n", namespace]
+    argv = [_ssh_keygen_program(), "-q", "-Y", "sign", "-f", str(key), "-n", namespace]
     try:
         done = subprocess.run(argv, input=message, stdout=subprocess.PIPE, check=False, timeout=300)
     except subprocess.TimeoutExpired:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlx.config.expression import Expression
+from rlx.config.expression import Expression, falling, renamed
 
 FIGURES: dict[str, Any] = {"return": 250.0, "length": 80, "terminated": True, "truncated": False, "energy": -2.5}
 
@@ -104,3 +104,26 @@ def test_only_known_names_are_read_where_they_are_given() -> None:
 )
 def test_a_predicate_says_yes_or_no_by_its_form(text: str, is_predicate: bool) -> None:
     assert Expression(text).is_predicate is is_predicate
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("energy <= 20", "-energy"),
+        ("20 > energy", "-energy"),
+        ("return >= -5", "return"),
+        ("falls + slips < 3", "-(falls + slips)"),
+        ("height > 2 * width", "height - 2 * width"),
+        ("energy <= 20 and falls < 3", None),
+        ("falls == 0", None),
+        ("energy", None),
+    ],
+)
+def test_of_a_comparison_the_number_that_must_not_fall_is_known(text: str, number: str | None) -> None:
+    assert falling(text) == number
+
+
+def test_names_that_are_not_there_become_those_that_were_meant() -> None:
+    assert renamed("-enrgy + falls", ("energy", "falls")) == "-energy + falls"
+    assert renamed("-fuel", ("energy", "falls")) is None
+    assert renamed("energy >", ("energy",)) is None

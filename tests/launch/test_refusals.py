@@ -108,6 +108,8 @@ def test_a_change_outside_of_the_scope_is_refused_beside_every_other_reason(door
         "--record", "reflection=the reward is sparse", "--record", "reason=it should guide", code=0,
     )  # fmt: skip
     tree = Path(proposed["worktree"])
+    (unedited,) = door.answers("check", "candidate", "c001")["reasons"]
+    assert unedited["hint"] == f"edit the files in {tree}"
     (tree / "envs" / "pay.py").write_text(PAY.replace("0.0", "-0.1"))
     plan = door.answers("check", "candidate", "c001", code=0)["plan"]
     (tree / "envs" / "line.py").write_text(LINE.replace("12", "24"))

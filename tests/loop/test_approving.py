@@ -49,6 +49,27 @@ def refused_codes(study: Study) -> list[str]:
 
 
 @has_ssh
+def test_where_a_signature_is_asked_for_the_hint_says_how_one_is_given(
+    study: Study, signer: Signer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    amend(study, ["automation.approval=signed"])
+    with pytest.raises(Refused, match="the approval is asserted; the contract asks for signed") as refused:
+        approve(study, by="me")
+    assert refused.value.hint == "sign it: rlx study approve faster --key FILE"
+    assert approve(study, by="me", key=signer.key)["level"] == "signed"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_approving_says_that_this_contract_was_not_rehearsed(study: Study) -> None:
+    assert approve(study, by="me")["rehearsal"].startswith("none yet; ")
+    checks = [{"name": "training", "ok": True, "says": "fine"}]
+    study.ledger.append("rehearsed", contract=study.state().contract, ok=True, checks=checks)
+    assert approve(study, by="me")["rehearsal"] == "the whole path works"
+    amend(study, ["budget.seeds=61"])
+    assert approve(study, by="me")["rehearsal"].startswith("none of this contract, which was amended since: rlx study ")
+
+
+@has_ssh
 def test_a_weaker_approval_does_not_take_the_place_of_a_stronger_one_that_stands(study: Study, signer: Signer) -> None:
     approve(study, by="me", key=signer.key)
     with pytest.raises(Refused, match="a stronger approval stands, signed by ada; asserted would") as refused:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rlx.errors import NotFound, Refused, UsageError
+from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.hosts.cli.study import approve as approved
 from rlx.loop.founding import Wishes, approve, find_task, new_study, new_task, overview, refresh_task
 from rlx.study import task as tasks
@@ -282,6 +282,89 @@ def test_what_is_answered_about_the_mission_is_the_task_s(tmp_path: Path) -> Non
     new_study(root, "hold", Wishes(), task="arm", ask=ask)
     assert asked
     assert find_task(root, "arm").card.mission == "hold more"
+
+
+def arm(root: Path) -> Path:
+    """Return a repository whose study has to ask for everything."""
+    repository(root)
+    (root / "train.py").write_text("class Reward:\n    pass\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a program")
+    evals = ("python3", "-c", "0", "{checkpoint}", "{episode_seed}")
+    commands = Commands(
+        train=("python3", "train.py", "{seed}", "{overrides}"), override="{key}={value}", eval=evals,
+        checkpoint="{out}/net", metrics=source_of("stdout"),
+        result=source_of("stdout", {"success": "s", "energy": "e"}),
+    )  # fmt: skip
+    new_task(root, "arm", commands=commands)
+    return root
+
+
+def test_every_question_can_be_answered_and_is_asked_again_until_it_is(tmp_path: Path) -> None:
+    root = arm(tmp_path / "project")
+    answers = ["hold more", "sucess", "success", "trian.py::Reward", "train.py::Reward, agent.lr", "long", "-1", "2"]
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return answers[len(asked) - 1]
+
+    told = new_study(root, "hold", Wishes(guards=("-energy:2",)), task="arm", ask=ask)
+    assert told["missing"] == []
+    contract = find(root).contract()
+    assert (contract.metric and contract.metric.name, contract.budget and contract.budget.hours) == ("success", 2)
+    assert contract.scope is not None
+    assert (contract.scope.paths, contract.scope.keys) == (("train.py::Reward",), ("agent.lr",))
+    assert asked[2] == "there is no figure `sucess`; one of success, energy"
+    assert asked[4].endswith("did you mean `train.py::Reward`?")
+    assert asked[6:] == [
+        "`long` is no number of hours; for example 4, or 0.5",
+        "`-1` is no number of hours; for example 4, or 0.5",
+    ]
+
+
+def test_what_is_set_is_not_asked_and_what_is_wrong_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    root = arm(tmp_path / "project")
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return ""
+
+    with pytest.raises(UsageError, match="says yes or no") as error:
+        new_study(root, "hold", Wishes(guards=("energy <= 20:2",)), task="arm", ask=ask)
+    assert error.value.hint == "--guard -energy:2"
+    with pytest.raises(UsageError, match="names `fuel`"):
+        new_study(root, "hold", Wishes(guards=("-fuel",)), task="arm", ask=ask)
+    with pytest.raises(ConfigError):
+        new_study(root, "hold", Wishes(settings=("automation.stap=[]",)), task="arm", ask=ask)
+    assert asked == []
+    new_study(root, "hold", Wishes(settings=("metric.name=success", "scope.keys=[lr]")), task="arm", ask=ask)
+    assert [one.split()[0] for one in asked] == ["What", "How"]
+
+
+def test_no_command_that_is_printed_takes_a_safety_rule_out(tmp_path: Path) -> None:
+    root = arm(tmp_path / "project")
+    wishes = Wishes(metric="success", keys=("lr",), hours=1.0, settings=(
+        "guardrails=[{expression: energy <= 20, margin: 2}, {expression: enrgy}]",
+        "automation.stop=[rejectd_in_a_row > 3, candidates]", "scope.forbidden=[../other]",
+    ))  # fmt: skip
+    told = new_study(root, "hold", wishes, task="arm")
+    asked: list[str] = []
+    while "study amend" in told["command"] or "task refresh" in told["command"]:
+        assert told["command"] not in asked
+        asked.append(told["command"])
+        told = typed(root, told["command"]) if "amend" in told["command"] else overview(find(root))
+        if "task refresh" in asked[-1]:
+            typed(root, asked[-1])
+            told = overview(find(root))
+    contract = find(root).contract()
+    assert [(one.expression, one.margin) for one in contract.guardrails] == [("-energy", 2), ("energy", 0)]
+    assert contract.automation is not None
+    assert contract.automation.stop == ("rejected_in_a_row > 3", "candidates >= 5")
+    assert contract.scope is not None
+    assert contract.scope.forbidden == ("../other",)
+    assert told["command"] == "rlx study show hold"
 
 
 STEP = """import gymnasium

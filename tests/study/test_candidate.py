@@ -146,6 +146,7 @@ def test_a_diff_is_bounded(lift: Lift, code: Code, says: str) -> None:
     ("kind", "records", "says"),
     [
         ("reward tuning", {}, "needs records.reflection"),
+        ("reward tuning", {}, 'or records.reason (--record reason="TEXT")'),
         ("reward engineering", {"reflection": "  "}, "needs records.reflection"),
         ("reward engineering", {"reason": "no terms are logged"}, None),
         ("reward tuning", {"reflection": "c000: height dominates"}, None),
@@ -155,7 +156,7 @@ def test_a_diff_is_bounded(lift: Lift, code: Code, says: str) -> None:
         (
             "environment generation",
             {"learnability": "x", "diversity": "y"},
-            "needs records.difficulty_bridge, records.",
+            "needs records.difficulty_bridge (--record ",
         ),
         (
             "environment generation",

@@ -117,8 +117,10 @@ def test_sources_are_read_as_they_are_typed() -> None:
         reader="csv", path="{out}/m.csv", step="iteration", names={"return": "r"}
     )
     assert derive.source_of(r"stdout:r: (?P<r>\S+)").pattern == r"r: (?P<r>\S+)"
-    with pytest.raises(UsageError, match="is no source"):
-        derive.source_of("wandb:x")
+    assert derive.source_of("stdout") == derive.source_of("stdout:") == Source(reader="stdout")
+    for wrong in ("wandb:x", "csv", "jsonl:"):
+        with pytest.raises(UsageError, match="is no source"):
+            derive.source_of(wrong)
 
 
 CLI = """import argparse

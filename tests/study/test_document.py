@@ -29,6 +29,8 @@ def contract_error(tmp_path: Path, text: str) -> ConfigError:
     [
         ("study: a\ntask: b\nmetrik: {name: x}\n", "contract.yaml:3: unknown key `metrik`", "did you mean `metric`?"),
         ("study: a\ntask: b\nbudget:\n  seeds: 3\n  hour: 2\n", ":5: unknown key `budget.hour`", "`budget.hours`?"),
+        ("study: a\ntask: b\ntrial_steps: 0.5\n", "unknown key `trial_steps`", "did you mean `budget.trial_steps`?"),
+        ("study: a\ntask: b\nbudget: {alpha: 0.5}\n", "unknown key `budget.alpha`", "did you mean `metric.alpha`?"),
         ("study: a\ntask: b\nmetric: {}\n", ":3: `metric.name` is missing", "text"),
         ("study: a\ntask: b\nmetric: {name: x, seeds: ten}\n", '`metric.seeds` is "ten"; expected a whole', None),
         ("study: a\ntask: b\nconfirmed: [task, metrics]\n", '`confirmed.1` is "metrics"; expected', "`metric`?"),
@@ -61,6 +63,14 @@ def test_an_unknown_surface_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"task.yaml:4: unknown key `surfaces.rewrd`") as caught:
         document.read(path, Task, sort=SORT)
     assert caught.value.hint == "did you mean `surfaces.reward`?"
+
+
+def test_a_launcher_at_the_wrong_level_is_told_where_it_belongs(tmp_path: Path) -> None:
+    path = tmp_path / "task.yaml"
+    path.write_text("name: a\nadapter: {kind: command}\nlauncher: {executor: custom}\n")
+    with pytest.raises(ConfigError) as caught:
+        document.read(path, Task, sort=SORT)
+    assert caught.value.hint == "did you mean `adapter.launcher`?"
 
 
 def test_a_key_without_a_value_is_as_if_it_was_not_there(tmp_path: Path) -> None:

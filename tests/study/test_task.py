@@ -65,7 +65,7 @@ def test_a_fact_goes_stale_with_its_file_and_says_where(tmp_path: Path) -> None:
         ({"metrics": tasks.Source(reader="csv")}, "adapter.metrics.path: reader csv needs the file"),
         ({"metrics": tasks.Source(reader="csv", path="../x.csv")}, "leaves the job's folder"),
         ({"metrics": tasks.Source(reader="csv", path="{oot}/x.csv")}, "did you mean `{out}`?"),
-        ({"result": tasks.Source(reader="stdout")}, "adapter.result.pattern: reader stdout needs one"),
+        ({"result": tasks.Source(reader="stdout", pattern="")}, "no named group"),
         ({"result": tasks.Source(reader="stdout", pattern="x=(.*)")}, "no named group"),
         ({"result": tasks.Source(reader="stdout", pattern="x=(")}, "is no regular expression"),
         ({"result": tasks.Source(reader="jsonl", path="{result}")}, "adapter.eval: no {result}"),
@@ -112,6 +112,11 @@ def test_a_surface_is_a_place_that_is_there(tmp_path: Path, pattern: str, says: 
     task = task.model_copy(update={"surfaces": {"env": tasks.Place(paths=(pattern,))}})
     found = tasks.problems(task, tmp_path)
     assert any(line.startswith("surfaces.env: ") and says in line for line in found), found
+
+
+def test_what_is_printed_needs_no_pattern(tmp_path: Path) -> None:
+    foreign_repo(tmp_path)
+    assert tasks.problems(changed(foreign_task(tmp_path), result=tasks.Source(reader="stdout")), tmp_path) == ()
 
 
 def test_templates_are_filled_and_other_braces_stay() -> None:

@@ -6,7 +6,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +70,39 @@ class Expression:
     def value(self, figures: Mapping[str, float | bool]) -> float:
         """Work out the number; NaN where it cannot be, `KeyError` names a figure that is not there."""
         return float(_value(self.tree.body, figures))
+
+
+def falling(text: str) -> str | None:
+    """Return the number that falls as a comparison comes closer to failing: of `energy <= 20` it is `-energy`.
+
+    None where it is no single comparison of more or less.
+    """
+    body = _parsed(text).body
+    if not isinstance(body, ast.Compare) or len(body.ops) > 1 or isinstance(body.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    low, high = body.left, body.comparators[0]
+    if isinstance(body.ops[0], (ast.Gt, ast.GtE)):
+        low, high = high, low
+    node = high if _is_bound(low) else ast.BinOp(high, ast.Sub(), low)
+    return re.sub(rf"\b{_RETURN}\b", "return", ast.unparse(ast.UnaryOp(ast.USub(), low) if _is_bound(high) else node))
+
+
+def _is_bound(node: ast.expr) -> bool:
+    return not any(isinstance(one, ast.Name) for one in ast.walk(node))
+
+
+def renamed(text: str, known: Sequence[str]) -> str | None:
+    """Return an expression with every unknown name as what was probably meant; None where that is not known."""
+    try:
+        unknown = sorted(Expression(text).names - set(known))
+    except ValueError:
+        return None
+    for name in unknown:
+        near = did_you_mean(name, tuple(known))
+        if near is None:
+            return None
+        text = re.sub(rf"\b{re.escape(name)}\b", near, text)
+    return text if unknown else None
 
 
 def _refuse_unknown(names: Iterable[str], known: tuple[str, ...]) -> None:

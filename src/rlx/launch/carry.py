@@ -95,7 +95,9 @@ class _Carrier:
             signal.signal(number, self._forward)
 
     def _forward(self, number: int, _frame: object) -> None:
-        if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number == signal.SIGHUP:  # a terminal that is closed, as tmux does, asks the job to end
+            number = signal.SIGTERM
+        if number in (signal.SIGTERM, signal.SIGINT):
             self._kill_at = min(self._kill_at, time.monotonic() + GRACE_SECONDS)
         if self._child is None:
             self._early.append(number)

@@ -80,6 +80,7 @@ class Examined:
     experiment: Experiment | None
     problems: tuple[str, ...]
     breaches: tuple[str, ...]
+    tree: Path
 
     @property
     def lines(self) -> int:
@@ -88,7 +89,8 @@ class Examined:
 
     def reasons(self) -> tuple[Reason, ...]:
         """Return what stands against it, whatever the study's state."""
-        hint = "rlx schema candidate; rlx propose --help"
+        is_unedited = not self.keys and not self.changes
+        hint = f"edit the files in {self.tree}" if is_unedited else "rlx schema candidate; rlx propose --help"
         return (
             *(Reason("CANDIDATE", one, hint) for one in self.problems),
             *(
@@ -135,12 +137,10 @@ def examine(study: Study, identity: str) -> Examined:
     problems = [] if identity in NULL else list(_problems(study, contract, task, chain[-1], changes))
     experiment, unreadable = _experiment(study, contract, task, keys, tree)
     problems += [unreadable] if unreadable else []
-    if identity not in NULL and not keys and not changes:
-        problems.append(f"{identity} changes nothing: no config key, and no file of its worktree")
     content = _content(chain, changes)
     breaches = scope.breaches(changes, keys, contract, task)
     plan = plan_of(study, content)
-    return Examined(chain[-1], plan, content, changes, keys, experiment, tuple(problems), tuple(breaches))
+    return Examined(chain[-1], plan, content, changes, keys, experiment, tuple(problems), tuple(breaches), tree)
 
 
 def _content(chain: Sequence[Candidate], changes: Sequence[Change]) -> str:

@@ -183,7 +183,8 @@ def _settle(at: Position) -> Step:
         return Step("amend", confirm, f"the contract is not settled: {missing}")
     if at.settles:
         return Step("amend", at.settles, f"the contract is not settled: {missing}")
-    return Step("amend", command, f"the contract is not settled; edit it, or -s KEY=VALUE: {missing}")
+    why = f"the contract is not settled; edit it, or {command} -s KEY=VALUE: {missing}"
+    return Step("amend", f"rlx study show {at.study}", why)
 
 
 def _before_approval(at: Position) -> Iterator[Step]:

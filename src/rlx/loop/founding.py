@@ -6,8 +6,7 @@ import math
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +18,8 @@ from rlx.errors import NotFound, Refused, UsageError
 from rlx.launch import door, worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
+from rlx.loop.asking import Ask, asked
+from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.runs.project import runs_folder
 from rlx.runs.run import Run, names
@@ -33,7 +34,7 @@ from rlx.study.changes import laid
 from rlx.study.contract import POINTS, Contract, Guardrail
 from rlx.study.hook_view import FILE as HOOK_FILE
 from rlx.study.hook_view import hook_view
-from rlx.study.prefill import Known, Question, prefill
+from rlx.study.prefill import Known, prefill
 from rlx.study.screen import Row, screen
 from rlx.study.state import State, lawful
 from rlx.study.study import Study, studies, task_folder, task_names, use, valid_name
@@ -141,8 +142,8 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
     adapter = task.adapter
     told = {
         "config": adapter.config,
-        "train": " ".join((*adapter.prefix, *adapter.train)),
-        "eval": " ".join((*adapter.prefix, *adapter.eval)) if adapter.eval else "",
+        "train": shlex.join((*adapter.prefix, *adapter.train)),
+        "eval": shlex.join((*adapter.prefix, *adapter.eval)) if adapter.eval else "",
         "metrics": f"{adapter.metrics.reader} {adapter.metrics.path}" if adapter.metrics else "",
         "checkpoint": adapter.checkpoint,
         "launcher": adapter.launcher.executor,
@@ -171,25 +172,6 @@ def pinned_commit(root: Path, *, is_snapshot: bool) -> str:
     return worktree.snapshot(root) if dirty else head
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What a person said when a study was begun; the rest is inferred, or asked for."""
-
-    metric: str | None = None
-    guards: tuple[str, ...] = ()
-    surfaces: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    seeds: int | None = None
-    hours: float | None = None
-    until: str | None = None
-    is_unattended: bool = False
-    settings: tuple[str, ...] = ()
-
-
-Ask = Callable[[str], str]
-
-
 def new_study(
     root: Path,
     name: str,
@@ -212,12 +194,16 @@ def new_study(
     for says in tasks.stale(described, root):
         raise Refused(f"task `{described.name}` is stale: {says}", hint=f"rlx task refresh {described.name}")
     commit = pinned_commit(root, is_snapshot=is_snapshot)
-    known = _known(wishes, root=root, commit=commit, seed_seconds=_seed_seconds(root, described))
-    questions = prefill(described, known, study=name, root=root).questions
-    answers = _answers(questions, ask)
-    described = _with_mission(described, answers.pop("card.mission", ""))
-    given = [*wishes.settings, *(f"{key}={answer}" for key, answer in answers.items())]
-    settings = {key: value for text in given for key, value in [setting(text)]}
+    settings = {key: value for text in wishes.settings for key, value in [setting(text)]}
+    seconds = _seed_seconds(root, described)
+    draft = prefill(described, _known(wishes, root=root, commit=commit, seed_seconds=seconds), study=name, root=root)
+    _refuse_misread(draft.contract, described, root)
+    questions = [one for one in draft.questions if one.point not in {key.partition(".")[0] for key in settings}]
+    asked_for = {one.point for one in questions}
+    _with(draft.contract, {key: value for key, value in settings.items() if key.partition(".")[0] not in asked_for})
+    if ask is not None:
+        described, wishes = asked(questions, ask, described, wishes, root)
+    known = _known(wishes, root=root, commit=commit, seed_seconds=seconds)
     contract = _with(prefill(described, known, study=name, root=root).contract, settings)
     contract = _confirmed(contract, described, root)
     if not study.task_path.is_file() or described != study.task():
@@ -239,10 +225,6 @@ def _described(root: Path, name: str | None, config: Path | None) -> Task:
         says = f"task `{name}` is there already, of {known.adapter.config or 'commands of its own'}"
         raise Refused(says, hint=f"call this one otherwise: --task NAME --config {made.adapter.config}")
     return known
-
-
-def _with_mission(task: Task, mission: str) -> Task:
-    return task.model_copy(update={"card": task.card.model_copy(update={"mission": mission})}) if mission else task
 
 
 def _sane(wishes: Wishes) -> None:
@@ -295,14 +277,15 @@ def _seed_seconds(root: Path, task: Task) -> float | None:
     return None
 
 
-def _answers(questions: Sequence[Question], ask: Ask | None) -> dict[str, str]:
-    """Ask what cannot be inferred, and return the answers by key; nothing where nobody is there to answer."""
-    answers = {}
-    for question in questions if ask is not None else ():
-        assert ask is not None
-        choices = f" ({', '.join(question.choices)})" if question.choices else ""
-        answers[question.key] = ask(f"{question.text}{choices}")
-    return {key: answer for key, answer in answers.items() if answer}
+def _refuse_misread(contract: Contract, task: Task, root: Path) -> None:
+    """Refuse guardrails that the evaluation cannot work out, before anything is written."""
+    assert contract.evaluation is not None
+    known = contracts.guarded(task, contract.evaluation.level, root)
+    for guardrail in contract.guardrails:
+        for says, meant in contracts.misread(guardrail, known):
+            margin = f":{guardrail.margin:g}" if guardrail.margin else ""
+            hint = f"--guard {shlex.quote(meant + margin)}" if meant else "for example --guard success_rate:0.02"
+            raise UsageError(says, hint=hint)
 
 
 def _with(contract: Contract, settings: Mapping[str, Any]) -> Contract:
@@ -409,20 +392,22 @@ def overview(study: Study) -> dict[str, Any]:
         "notes": [str(one) for one in contracts.notes(contract, task)],
         "points": [row.document() for row in _screen(study, contract, task, found)],
         "affords": list(_affords(study, contract)),
-        "rehearsal": _rehearsal(state),
+        "rehearsal": _rehearsal(study, state),
         "sha256": contracts.sha256(study.contract_path),
         "file": study.contract_path.relative_to(study.root).as_posix(),
         "command": proceed.next_step(study).command,
     }
 
 
-def _rehearsal(state: State) -> str:
+def _rehearsal(study: Study, state: State) -> str:
     """Say how the last rehearsal went, and whether it was one of the contract as it is."""
+    rehearse = f"rlx study rehearse {study.name}"
     if state.rehearsal is None:
-        return "none yet"
+        return f"none yet; to walk the whole path before anything is spent: {rehearse}"
     failed = [one for one in state.rehearsal["checks"] if not one["ok"]]
     went = f"failed: {failed[0]['name']}: {failed[0]['says']}" if failed else "the whole path works"
-    return went if state.rehearsal["contract"] == state.contract else f"{went} (of the contract as it was before)"
+    is_of_this = state.rehearsal["contract"] == state.contract
+    return went if is_of_this else f"none of this contract, which was amended since: {rehearse} (before it {went})"
 
 
 def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[contracts.Problem]) -> tuple[Row, ...]:
@@ -480,7 +465,7 @@ def approve(
     problems = approval.problems(fields, sha256, now=time.time(), minimum=contract.automation.approval, root=study.root)
     if problems:
         _refuse_approval(study, problems)
-        raise Refused("; ".join(problems), hint=f"this contract asks for `{contract.automation.approval}`")
+        raise Refused("; ".join(problems), hint=_APPROVES[contract.automation.approval].format(study=study.name))
     _keep_stronger(study, contract, fields)
     study.ledger.append("approved", key=fields["nonce"], **fields, **({"goes_on": True} if goes_on else {}))
     tell_hooks(study)
@@ -494,6 +479,14 @@ def approve(
         "goes_on_after": halted,
         "forgeable": list(approval.forgeable(fields["level"], human=human)),
     }
+
+
+_APPROVES = {
+    "asserted": "rlx study approve {study}",
+    "signed": "sign it: rlx study approve {study} --key FILE",
+    "other user": "with a file that another account owns: rlx study approve {study} --document FILE",
+}
+"""How an approval of each level is made."""
 
 
 def _halted(study: Study) -> str:

@@ -183,13 +183,18 @@ def _record_problems(candidate: Candidate) -> Iterator[str]:
     kind, records = candidate.kind, candidate.records
     has = {name for name, text in records.model_dump(exclude_none=True).items() if text.strip()}
     if kind in REWARD_KINDS and not has & {"reflection", "reason"}:
-        yield f"{kind} needs records.reflection (what the reward terms did, rlx reflect), or records.reason"
+        yield f"{kind} needs {_record('reflection', 'what rlx reflect showed')}, or {_record('reason')}"
     if kind == "randomisation tuning" and not has & {"probe", "reason"}:
-        yield "randomisation tuning needs records.probe (rlx probe), or records.reason"
+        yield f"randomisation tuning needs {_record('probe', 'what rlx probe showed')}, or {_record('reason')}"
     if kind == "environment generation":
         missing = [name for name in GENERATION_RECORDS if name not in has]
         if missing:
-            yield f"environment generation needs {', '.join(f'records.{name}' for name in missing)}"
+            yield f"environment generation needs {', '.join(map(_record, missing))}"
+
+
+def _record(name: str, content: str = "TEXT") -> str:
+    """Return a record as a document has it, and as it is typed."""
+    return f'records.{name} (--record {name}="{content}")'
 
 
 def _size_problems(candidate: Candidate, code: Code) -> Iterator[str]:

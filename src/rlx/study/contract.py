@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from rlx import files, tools
-from rlx.config.expression import Expression
+from rlx.config.expression import Expression, falling, renamed
 from rlx.config.schema import METRICS
 from rlx.config.yaml_lines import Sort
 from rlx.errors import did_you_mean
@@ -40,7 +40,7 @@ from rlx.study.terms import (
 __all__ = [
     "APPROVAL_LEVELS", "POINTS", "ApprovalLevel", "Automation", "Baseline", "Budget", "Contract", "Evaluation",
     "Guardrail", "Hardware", "Level", "Metric", "Point", "Problem", "Scope", "Status", "allowed", "dump", "figures_of",
-    "notes", "problems", "read", "sha256", "status",
+    "misread", "notes", "problems", "read", "sha256", "status",
 ]  # fmt: skip
 
 SORT = Sort("contract", "make one: rlx study new")
@@ -265,12 +265,9 @@ def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
         yield Open(says, remedy.amend(contract, "metric.source", "evaluator"))
     if evaluation is not None:
         yield from _unknown_metric(contract, task, "reported" if metric.source == "training" else level)
-        terms = evaluator.reward_terms(task, root) if level == "sealed" else ()
         for guardrail in contract.guardrails:
-            left = [one.model_dump(mode="json") for one in contract.guardrails if one != guardrail]
-            out = remedy.amend(contract, "guardrails", left)
-            known = () if terms is None else (*figures_of(task, level), *terms)
-            yield from (Open(says, out) for says in _guardrail(guardrail, known))
+            for says, meant in misread(guardrail, guarded(task, level, root)):
+                yield Open(says, remedy.guardrail(contract, guardrail, meant) if meant else "")
     if metric.name == "pass_rate" and level == "sealed":
         yield from _without_scenarios(contract, task, root)
     if metric.alpha > 0.2:
@@ -286,9 +283,6 @@ def _unknown_metric(contract: Contract, task: Task, level: Level) -> Iterator[st
         meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
         command = remedy.amend(contract, "metric.name", near or known[0])
         yield Open(f"the evaluation has no figure `{name}`; {meant}", command)
-    elif not known and level != "sealed" and task.adapter.kind == "command":
-        where = "result" if level == "pinned" else "metrics"
-        yield f"where `{name}` is read is not said: name it under adapter.{where}.names"
 
 
 def _without_scenarios(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
@@ -298,16 +292,25 @@ def _without_scenarios(contract: Contract, task: Task, root: Path) -> Iterator[s
         yield Open(says, remedy.amend(contract, "metric.name", "success_rate"))
 
 
-def _guardrail(guardrail: Guardrail, known: Sequence[str]) -> Iterator[str]:
+def guarded(task: Task, level: Level, root: Path) -> tuple[str, ...]:
+    """Return the figures that a guardrail may be about; none where that is only known once something was measured."""
+    terms = evaluator.reward_terms(task, root) if level == "sealed" else ()
+    return () if terms is None else (*figures_of(task, level), *terms)
+
+
+def misread(guardrail: Guardrail, known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a guardrail, each with the expression that was meant, where that is known."""
+    text = guardrail.expression
     try:
-        expression = Expression(guardrail.expression, known=known or None)
+        expression = Expression(text, known=known or None)
     except ValueError as error:
-        yield f"guardrail `{guardrail.expression}` {error}"
+        yield f"guardrail `{text}` {error}", renamed(text, known) or ""
         return
     if expression.is_predicate:
-        yield f"guardrail `{guardrail.expression}` says yes or no; write the number that must not fall"
+        says = f"guardrail `{text}` says yes or no; write the number that must not fall below the baseline's"
+        yield says, falling(text) or ""
     if guardrail.mode == "safety" and guardrail.margin == 0:
-        yield f"guardrail `{guardrail.expression}`: safety within a margin of 0 can never be shown; set `margin`"
+        yield f"guardrail `{text}`: safety within a margin of 0 can never be shown; set `margin`", ""
 
 
 def _scope(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
@@ -353,7 +356,7 @@ def _forbidden_problems(contract: Contract, scope: Scope, known: Sequence[str], 
             meant, says = evaluator.unknown_key(pattern, known) if known else None, "is no key, and no file"
             is_wrong = bool(meant)
         if is_wrong:
-            command = remedy.mended(contract, "scope.forbidden", scope.forbidden, pattern, meant)
+            command = remedy.mended(contract, "scope.forbidden", scope.forbidden, pattern, meant) if meant else ""
             yield Open(f"forbidden `{pattern}` {says}{_meant(meant)}", command)
 
 
@@ -549,13 +552,15 @@ def _automation(contract: Contract, task: Task, root: Path) -> Iterator[str | Op
     automation = contract.automation
     assert automation is not None
     for rule in automation.stop:
-        out = remedy.without(contract, "automation.stop", automation.stop, rule)
         try:
             is_predicate = Expression(rule, known=STOP_NAMES).is_predicate
         except ValueError as error:
-            yield Open(f"stop rule `{rule}` {error}", out)
+            meant = renamed(rule, STOP_NAMES) or USUAL_STOP
+            command = remedy.mended(contract, "automation.stop", automation.stop, rule, meant)
+            yield Open(f"stop rule `{rule}` {error}", command)
             continue
         if not is_predicate:
-            yield Open(f"stop rule `{rule}` does not say yes or no; write for example `{rule} >= 5`", out)
+            command = remedy.mended(contract, "automation.stop", automation.stop, rule, f"{rule} >= 5")
+            yield Open(f"stop rule `{rule}` does not say yes or no; write for example `{rule} >= 5`", command)
     if automation.unattended and not automation.stop:
         yield Open("unattended without a stop rule", remedy.amend(contract, "automation.stop", [USUAL_STOP]))

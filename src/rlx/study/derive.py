@@ -343,14 +343,18 @@ def _constant(node: ast.expr | None) -> str | int | float | bool | None:
     return value if isinstance(value, (str, int, float)) else None
 
 
+_SOURCES = "jsonl:FILE, csv:FILE, tensorboard:FOLDER, stdout (name=value, name: value) or stdout:PATTERN"
+
+
 def source_of(text: str, names: Mapping[str, str] | None = None) -> Source:
     """Read `reader:where` as it is typed: `tensorboard:{out}/tb`, `jsonl:{out}/metrics.jsonl`, `stdout:PATTERN`.
 
-    Of the names, `step` is what the source calls a step.
+    `stdout` alone reads what is printed as `name=value` or `name: value`. Of the names, `step` is what the source calls
+    a step.
     """
-    reader, mark, where = text.partition(":")
-    if not mark or reader not in READERS:
-        raise UsageError(f"`{text}` is no source", hint=f"READER:PATH, with one of {', '.join(READERS)}")
+    reader, _, where = text.partition(":")
+    if reader not in READERS or not (where or reader == "stdout"):
+        raise UsageError(f"`{text}` is no source", hint=_SOURCES)
     figures = dict(names or {})
     data = {"reader": reader, "step": figures.pop("step", "step"), "names": figures}
-    return Source.model_validate({**data, **({"pattern": where} if reader == "stdout" else {"path": where})})
+    return Source.model_validate({**data, **({"pattern": where or None} if reader == "stdout" else {"path": where})})

@@ -117,7 +117,8 @@ def _problem(kind: str, path: KeyPath, data: Any, model: type[Section]) -> Probl
     names = _names(around, model, path)
     if names is not None and str(path[-1]) not in names:
         near = did_you_mean(str(path[-1]), names)
-        hint = f"did you mean `{dotted((*path[:-1], near))}`?" if near else f"there are: {', '.join(names)}"
+        meant = _elsewhere(model, str(path[-1])) or (dotted((*path[:-1], near)) if near else "")
+        hint = f"did you mean `{meant}`?" if meant else f"there are: {', '.join(names)}"
         return Problem(key, f"unknown key `{key}`", hint)
     value, (node, definitions) = _at(data, path), _node(model, path)
     near = did_you_mean(value, words(node)) if isinstance(value, str) and words(node) else None
@@ -134,6 +135,15 @@ def _names(around: Any, model: type[Section], path: KeyPath) -> list[str] | None
         return None
     node, _ = _node(model, path[:-1])
     return words(node.get("propertyNames", {})) or None
+
+
+def _elsewhere(model: Any, name: str) -> str:
+    """Return where the sections below have a key of that very name; nothing where none or several have."""
+    section = _section(model)
+    below = {key: field.annotation for key, field in fields(section).items()} if section is not None else {}
+    found = [f"{key}.{name}" for key, inner in below.items() if (at := _section(inner)) and name in fields(at)]
+    found += [f"{key}.{deeper}" for key, inner in below.items() if (deeper := _elsewhere(inner, name))]
+    return found[0] if len(found) == 1 else ""
 
 
 def _around(model: Any, path: KeyPath) -> Any:

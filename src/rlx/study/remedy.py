@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlx.study.task import Task
-from rlx.study.terms import Contract, Level, Point
+from rlx.study.terms import Contract, Guardrail, Level, Point
 
 COMMIT = 'git add -A && git commit -m "as it is"'
 
@@ -46,6 +46,12 @@ def mended(contract: Contract, key: str, values: Sequence[str], wrong: str, righ
     return amend(
         contract, key, list(dict.fromkeys(right if one == wrong else one for one in values if right or one != wrong))
     )
+
+
+def guardrail(contract: Contract, wrong: Guardrail, expression: str) -> str:
+    """Return the command that gives a guardrail another expression; the others, and its margin, stay."""
+    kept = [one.model_copy(update={"expression": expression}) if one == wrong else one for one in contract.guardrails]
+    return amend(contract, "guardrails", [one.model_dump(mode="json", exclude_defaults=True) for one in kept])
 
 
 def mission(contract: Contract, task: Task) -> str:

@@ -282,7 +282,7 @@ def _source_problems(adapter: Adapter) -> Iterator[str]:
 
 def _source(source: Source) -> Iterator[str]:
     if source.reader == "stdout":
-        yield from _pattern_problems(source.pattern)
+        yield from _pattern_problems(source.pattern) if source.pattern is not None else ()
         return
     if source.pattern is not None:
         yield f"pattern: is for reader stdout, not {source.reader}"
@@ -295,10 +295,7 @@ def _source(source: Source) -> Iterator[str]:
         yield f"path: `{source.path}` leaves the job's folder; start it with {{out}}"
 
 
-def _pattern_problems(pattern: str | None) -> Iterator[str]:
-    if pattern is None:
-        yield "pattern: reader stdout needs one, e.g. `return=(?P<return>\\S+)`"
-        return
+def _pattern_problems(pattern: str) -> Iterator[str]:
     try:
         if not re.compile(pattern).groupindex:
             yield "pattern: has no named group `(?P<name>…)`"

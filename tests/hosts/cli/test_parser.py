@@ -38,3 +38,18 @@ def test_a_sub_command_s_mistake_leads_to_its_own_help() -> None:
         parser_of("study").parse_args(["rehearse", "--bogus"])
 
     assert error.value.hint == "rlx study rehearse --help"
+
+
+def test_a_value_may_begin_with_a_dash_as_it_is_typed() -> None:
+    task = parser_of("task").parse_args(["new", "reach", "--override", "--set={key}={value}", "--train", "-x y"])
+    study = parser_of("study").parse_args(["new", "x", "--guard", "-energy:2", "--guard", "-1 * falls", "--seeds", "9"])
+    short = parser_of("study").parse_args(["amend", "-s", "-odd=1", "--json"])
+
+    assert (task.override, task.train) == ("--set={key}={value}", "-x y")
+    assert (study.guard, study.seeds) == (["-energy:2", "-1 * falls"], 9)
+    assert (short.set, short.json) == (["-odd=1"], True)
+
+
+def test_an_option_is_never_another_one_s_value() -> None:
+    with pytest.raises(UsageError, match="--guard: expected one argument"):
+        parser_of("study").parse_args(["new", "x", "--guard", "--seeds", "9"])

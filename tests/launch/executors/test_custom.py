@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rlx.errors import JobFailed, UsageError
 from rlx.launch.executor import Job
-from rlx.launch.executors.custom import CustomExecutor, final_state, words
+from rlx.launch.executors.custom import CustomExecutor, engine_name, final_state, words
 from rlx.testing import ExecutorContract
+from tests.conftest import wait_until
 from tests.launch.executors import cluster
 
 NOHUP = """#!/bin/sh
@@ -50,12 +53,39 @@ class TestTmux(ExecutorContract):
         subprocess.run(["tmux", "-S", str(tmp_path / "s"), "kill-server"], capture_output=True)
 
     def settings(self, tmp_path: Path) -> Mapping[str, Sequence[str]]:
-        tmux = ["tmux", "-S", str(tmp_path / "s")]
-        return {
-            "submit": [*tmux, "new-session", "-d", "-s", "{name}", "{command}"],
-            "poll": [*tmux, "has-session", "-t", "{id}"],
-            "cancel": ["sh", "-c", "kill $(" + " ".join(tmux) + " list-panes -t {id} -F '#{pane_pid}')"],
-        }
+        own = ["tmux", "-S", str(tmp_path / "s")]
+        return {name: [*own, *argv[1:]] for name, argv in documented("tmux").items()}
+
+    def test_a_study_s_job_is_known_by_its_name_until_it_is_cancelled(self, tmp_path: Path) -> None:
+        tmux = CustomExecutor(tmp_path / "jobs", **self.settings(tmp_path))
+        for id in ("reach_far.more.j001", "reach_far.more.j0012"):
+            tmux.submit(Job(id, ("sleep", "60"), tmp_path))
+            (tmp_path / "jobs" / id / "process.json").unlink(missing_ok=True)
+            assert tmux.poll(id).state in ("queued", "running")
+        tmux.cancel("reach_far.more.j001")
+        wait_until(lambda: tmux.poll("reach_far.more.j001").state == "cancelled")
+        assert tmux.poll("reach_far.more.j0012").state in ("queued", "running")
+
+
+def documented(program: str) -> dict[str, list[str]]:
+    """Return the templates of the page about executors that begin with a program."""
+    page = (Path(__file__).parents[3] / "docs/concepts/executors.md").read_text()
+    for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
+        found = {name: yaml.safe_load(argv) for name, argv in re.findall(r"(submit|poll|cancel): (\[.*\])", block)}
+        if found["submit"][0] == program:
+            return found
+    raise AssertionError(program)
+
+
+def test_a_name_is_one_that_every_engine_takes_and_no_other_job_has() -> None:
+    names = [
+        engine_name(Path(folder, "jobs", id))
+        for folder in ("/one", "/two")
+        for id in ("Reach_far.more.j001", "reach-far.more.j001", "r" * 64 + "." + "s" * 64 + ".j001")
+    ]
+    assert all(re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name) for name in names), names
+    assert len(set(names)) == 6
+    assert names[0].startswith("reach-far-more-j001-")
 
 
 def test_a_command_is_words_alone_and_one_quoted_text_inside_another() -> None:

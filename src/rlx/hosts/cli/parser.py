@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from rlx.errors import UsageError
@@ -19,10 +21,29 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse what a sub-command does not know in its own name, not in its parent's."""
-        found, unknown = super().parse_known_args(args, namespace)
+        words = sys.argv[1:] if args is None else args
+        found, unknown = super().parse_known_args(self._joined(words), namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+    def _joined(self, words: Sequence[str]) -> list[str]:
+        """Join an option with a value that begins with a dash (`--guard -energy:2`) and is no option itself."""
+        joined: list[str] = []
+        for word in words:
+            before = joined[-1] if joined and "--" not in joined else ""
+            if word.startswith("-") and word != "--" and self._takes_one(before) and not self._is_option(word):
+                joined[-1] = f"{before}={word}" if before.startswith("--") else f"{before}{word}"
+            else:
+                joined.append(word)
+        return joined
+
+    def _takes_one(self, word: str) -> bool:
+        action = self._option_string_actions.get(word)
+        return action is not None and action.nargs is None
+
+    def _is_option(self, word: str) -> bool:
+        return word.partition("=")[0] in self._option_string_actions
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"{self.prog} --help")

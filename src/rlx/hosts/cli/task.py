@@ -12,6 +12,7 @@ reward=reach/reward.py a repository of its own is complete.
 
 Example: rlx task new cartpole --config configs/cartpole.yaml
          rlx task new reach --train "python train.py --seed {seed} --out {out} {overrides}" --checkpoint {out}/net.npz
+         rlx task new arm --train "python run.py --seed {seed} {overrides}" --override "--set {key}={value}"
          rlx task show reach
          rlx task refresh reach
 """
@@ -37,12 +38,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--train", metavar="COMMAND", help="how the repository trains one seed")
     new.add_argument("--eval", metavar="COMMAND", help="how it measures a checkpoint")
     new.add_argument("--prefix", default="", metavar="COMMAND", help="what stands before both, such as `uv run`")
-    new.add_argument("--metrics", metavar="READER:PATH", help="where training logs: jsonl, csv, tensorboard, stdout")
+    new.add_argument(
+        "--metrics",
+        metavar="READER:PATH",
+        help="where training logs: jsonl, csv, tensorboard; stdout alone: what it prints as name=value or name: value",
+    )
     new.add_argument("--name", action="append", default=[], metavar="OURS=THEIRS", help="a logged figure; step=THEIRS")
     new.add_argument("--result", metavar="READER:PATH", help="where --eval leaves its figures, or a row an episode")
     new.add_argument("--result-name", action="append", default=[], metavar="OURS=THEIRS", help="a measured figure")
-    new.add_argument("--checkpoint", default="", metavar="PATH", help="what training leaves: {out}/policy.npz")
-    new.add_argument("--override", metavar="TEMPLATE", help="how a key is changed: --{key}={value}")
+    new.add_argument("--checkpoint", default="", metavar="PATH", help="what training leaves: {out}/*/model_*.pt")
+    new.add_argument("--override", metavar="TEMPLATE", help='how a key is changed: "--{key}={value}"')
     new.add_argument("--steps", type=int, metavar="N", help="training steps of one seed, for {steps}")
     new.add_argument(
         "--path", action="append", default=[], metavar="FOLDER", help="what goes on Python's path (src, .)"

@@ -1,9 +1,9 @@
 """Jobs carried by a scheduler's own commands: sbatch, tmux, torchrun, kubectl, or a script of the house.
 
 Templates name in braces: `{command}` (the carrier's command: its words where it is an argument of its own, one quoted
-text inside another), `{script}` (a file that runs it), `{name}`, `{log}`, `{out}`, `{cores}`, `{gpus}`, `{memory_gb}`,
-`{minutes}`, and for poll and cancel `{id}`: the last word that submit printed, else the job's name. `poll` ends with 0
-while the engine knows the job, and may print its state.
+text inside another), `{script}` (a file that runs it), `{name}` (see `engine_name`), `{log}`, `{out}`, `{cores}`,
+`{gpus}`, `{memory_gb}`, `{minutes}`, and for poll and cancel `{id}`: the last word that submit printed, else `{name}`.
+`poll` ends with 0 while the engine knows the job, and may print its state.
 What is not covered: engines that answer wrongly; the job's folder is believed before them.
 """
 
@@ -22,6 +22,7 @@ from rlx.launch.executor import LOG, SUBMITTED, Desk, Job, Standing, carrier_arg
 COMMAND = "{command}"
 SCRIPT = "job.sh"
 SECONDS = 60.0
+LONGEST_STEM, MARK = 54, 8
 OVER = (
     "COMPLETED",
     "FAILED",
@@ -63,7 +64,7 @@ class CustomExecutor:
             (folder / SCRIPT).chmod(0o755)
             printed = _run(words(self._submit, _places(job, folder), command), "submit", job.id)
             last = printed.strip().splitlines()[-1:] or [""]
-            engine = (last[0].split() or [job.id])[-1]
+            engine = (last[0].split() or [engine_name(folder)])[-1]
             files.write_json(folder / SUBMITTED, {"schema": 1, "id": engine, "printed": printed[:2000]})
         return job.id
 
@@ -102,11 +103,22 @@ class CustomExecutor:
         return self._desk.open_jobs()
 
     def _engine(self, job: str) -> Mapping[str, str]:
+        folder = self._desk.folder(job)
+        name = engine_name(folder)
         try:
-            engine = str(files.read_json(self._desk.folder(job) / SUBMITTED)["id"])
+            engine = str(files.read_json(folder / SUBMITTED)["id"])
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            engine = job
-        return {"id": engine, "name": job}
+            engine = name
+        return {"id": engine, "name": name}
+
+
+def engine_name(folder: Path) -> str:
+    """Return what a job is called where engines are particular: small letters, digits and dashes, at most 63 of them.
+
+    tmux takes no dots, Kubernetes no underscores; the end is of the folder's path, so that no two jobs share a name.
+    """
+    stem = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")
+    return f"{stem[:LONGEST_STEM].rstrip('-')}-{files.sha256(str(folder).encode())[:MARK]}"
 
 
 def final_state(printed: str) -> str | None:
@@ -133,7 +145,7 @@ def words(template: Sequence[str], places: Mapping[str, str], command: Sequence[
 
 def _places(job: Job, folder: Path) -> Mapping[str, str]:
     return {
-        "name": job.id,
+        "name": engine_name(folder),
         "log": str(folder / LOG),
         "out": str(job.folder),
         "script": str(folder / SCRIPT),

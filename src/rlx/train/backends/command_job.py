@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from rlx.errors import JobFailed
 from rlx.runs import loaded, metrics, opaque
 from rlx.runs.follow import STDOUT, Followed
 from rlx.train.backends.command_argv import arguments, fill
+from rlx.train.backends.command_checkpoint import Left
 from rlx.train.backends.command_output import Output
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ POLL_SECONDS = 0.05
 FOLLOW_SECONDS = 1.0
 GRACE_SECONDS = 20.0
 MERGED = -2  # as `subprocess.STDOUT`, which only the sandbox may import
+LONGEST_SHOWN = 300
 MEMORY_WORDS = ("MemoryError", "out of memory", "Cannot allocate memory", "bad_alloc")
 
 
@@ -45,7 +48,7 @@ class CommandJob:
     def run(self) -> None:
         """Run the program to its end; raises `JobFailed` where it failed, left nothing or told nothing."""
         words = self._prepare()
-        before = self._stamp()
+        left = Left(self._command.checkpoint, self._places, self._session.root)
         if self._followed:
             self._followed.pass_over()
         started = time.monotonic()
@@ -62,7 +65,7 @@ class CommandJob:
                 sandbox.kill(process)
             output.close(wait_seconds=GRACE_SECONDS)
         self._follow(output, is_last=True)
-        self._conclude(process.returncode, reason, output, before)
+        self._conclude(process.returncode, reason, output, left, words)
 
     def _watch(self, process: sandbox.Program, output: Output, started: float) -> str:
         """Follow the program until it ends; return why it was ended, or nothing."""
@@ -84,9 +87,9 @@ class CommandJob:
             time.sleep(POLL_SECONDS)
         return reason
 
-    def _conclude(self, code: int, reason: str, output: Output, before: object) -> None:
+    def _conclude(self, code: int, reason: str, output: Output, left: Left, words: Sequence[str]) -> None:
         session = self._session
-        saved = self._saved(before)
+        saved = left.new()
         if reason and session.stop_requested:
             if saved:
                 opaque.keep(session.folder, saved, step=session.step)
@@ -95,12 +98,12 @@ class CommandJob:
         if reason:
             raise JobFailed(reason, hint="give it longer: command.minutes")
         if code != 0:
-            raise _failure(self._command, code, output.last_line(), run=session.live.folder.parent.name)
+            raise _failure(words, code, output.last_line(), run=session.live.folder.parent.name)
         self._refuse_silence()
         if self._command.checkpoint and saved is None:
             raise JobFailed(
-                f"stale or missing checkpoint: the command ended well, but left no new {self._checkpoint}",
-                hint="command.checkpoint says where it is",
+                f"stale or missing checkpoint: the command ended well, but left no new {left.place}; {left.explain()}",
+                hint="`checkpoint` says where it is, as a path or a pattern: {out}/*/model_*.pt",
             )
         if saved:
             kept = opaque.keep(session.folder, saved, step=session.step)
@@ -171,22 +174,6 @@ class CommandJob:
     def _place(self, template: str) -> str:
         return str(self._session.root / fill(template, self._places)) if template else ""
 
-    @property
-    def _checkpoint(self) -> str:
-        return self._place(self._command.checkpoint)
-
-    def _stamp(self) -> object:
-        """Return what tells a checkpoint from one that was there before."""
-        try:
-            status = Path(self._checkpoint).stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns, status.st_size
-
-    def _saved(self, before: object) -> Path | None:
-        now = self._stamp() if self._command.checkpoint else None
-        return Path(self._checkpoint) if now is not None and now != before else None
-
     def _follow(self, output: Output, *, is_last: bool = False) -> None:
         """Take over the figures that are new; without any, show that the program lives."""
         printed = output.lines(is_last=is_last) if self._reads_output else []
@@ -197,8 +184,9 @@ class CommandJob:
             self._session.progress(self._session.step)
 
 
-def _failure(command: Command, code: int, last: str, *, run: str) -> JobFailed:
-    program = " ".join((*command.prefix, *command.train))[:80]
+def _failure(words: Sequence[str], code: int, last: str, *, run: str) -> JobFailed:
+    whole = shlex.join(words)
+    program = whole if len(whole) <= LONGEST_SHOWN else f"{whole[:LONGEST_SHOWN]} …"
     if code < 0:
         name = signal.Signals(-code).name
         how = f"was killed by {name}{' (out of memory?)' if name == 'SIGKILL' else ''}"

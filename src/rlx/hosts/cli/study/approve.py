@@ -49,8 +49,8 @@ def _ask(overview: dict[str, Any]) -> None:
     """Show what is approved and have its name typed; off a terminal nobody is there to read it."""
     if not sys.stdin.isatty():
         raise Refused("nobody at a terminal has read the contract", hint="rlx study show, then rlx study approve --yes")
-    say(show.render(overview))
-    say(f"type the study's name to approve it: {overview['study']}")
+    say(show.screen(overview))
+    say(f"\ntype the study's name ({overview['study']}) to approve all of this")
     if sys.stdin.readline().strip() != overview["study"]:
         raise Refused("not approved", hint="rlx study approve")
 

@@ -6,6 +6,7 @@ they lie there). --config makes the task first.
 
 Example: rlx study new faster --config configs/cartpole.yaml
          rlx study new trot --task go2 --metric success --edit "tasks/trot/reward.py::Reward" --seeds 60 --hours 8
+         rlx study new safer --task go2 --metric success --guard -energy:2 --guard upright --hours 8
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="make a task of this rlx config first")
     parser.add_argument("--metric", metavar="NAME[:min]", help="what decides; success_rate, return:max, error:min")
     parser.add_argument(
-        "--guard", action="append", default=[], metavar="EXPRESSION[:MARGIN]", help="must not get worse"
+        "--guard",
+        action="append",
+        default=[],
+        metavar="EXPRESSION[:MARGIN]",
+        help="a number that must not fall; of one that must not rise its negative: -energy:2",
     )
     parser.add_argument("--surface", action="append", default=[], metavar="NAME", help="a surface that may be changed")
     parser.add_argument("--edit", action="append", default=[], metavar="PATH", help="a file, glob or file.py::Class")

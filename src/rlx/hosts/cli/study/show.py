@@ -24,6 +24,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
+    return f"{screen(data)}\nnext: {data['command']}"
+
+
+def screen(data: dict[str, Any]) -> str:
+    """Return all that a contract says, as it is read before it is approved."""
     lines = [f"study: {data['task']}/{data['study']} ({data['status']})", ""]
     for point in data["points"]:
         mark = paint("settled", "green") if point["settled"] else paint("open", "red")
@@ -33,4 +38,4 @@ def render(data: dict[str, Any]) -> str:
         lines += [f"     note: {note}" for note in point["notes"]]
     lines += ["", f"rehearsal: {data['rehearsal']}"]
     lines += [f"contract: {data['file']} (sha256 {data['sha256'][:16]})"]
-    return "\n".join([*lines, f"next: {data['command']}"])
+    return "\n".join(lines)
