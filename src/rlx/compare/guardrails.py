@@ -6,7 +6,7 @@ All of them are invariant: scaling or shifting scores and margin alike changes n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from rlx.compare.looks import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.stats import Floats, as_runs, plain
-from rlx.figures import figure, signed
+from rlx.figures import counted, figure, signed
 
 Answer = Literal["passes", "harm", "unproven"]
 Better = Literal["higher", "lower"]
@@ -59,12 +59,26 @@ class Guard:
         return f"{self.metric} (safety)" if self.must_be_shown else self.metric
 
     def test(self, baseline: ArrayLike, candidate: ArrayLike) -> Guardrail:
-        """Test the metric, one value a seed: (n,), (m,) → Guardrail. A candidate's NaN is a crashed seed."""
+        """Test the metric, one value a seed: (n,), (m,) → Guardrail.
+
+        What is not finite is no value: a candidate's seed without one counts as the worst seen, a baseline's is left
+        out, and a side without any leaves the guard unproven.
+        """
         sign = 1.0 if self.better == "higher" else -1.0
         base, new = np.asarray(baseline, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
-        filled = sign * with_failures(sign * base, sign * new)
+        kept, lacking = base[np.isfinite(base)], int(np.count_nonzero(~np.isfinite(new)))
+        for side, values in (("baseline", base), ("candidate", new)):
+            if not np.isfinite(values).any():
+                return Guardrail("unproven", math.nan, math.nan, f"no seed of the {side} has a value")
         rule = require_safety if self.must_be_shown else block_on_harm
-        return rule(base, filled, margin=self.margin, better=self.better)
+        found = rule(kept, sign * with_failures(sign * kept, sign * new), margin=self.margin, better=self.better)
+        return replace(found, reason=found.reason + _gaps(base.size - kept.size, lacking))
+
+
+def _gaps(left_out: int, worst: int) -> str:
+    """Say how seeds without a value were counted."""
+    told = f"; {counted(left_out, 'seed')} of the baseline without a value left out" if left_out else ""
+    return told + (f"; {counted(worst, 'seed')} of the candidate without a value counted as the worst" if worst else "")
 
 
 def block_on_harm(

@@ -6,13 +6,14 @@ training seeds and on episodes drawn after both sides' weights were in the ledge
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlx import files
 from rlx.compare.guardrails import Better, Guard, Guardrail
-from rlx.compare.race import Complexity, Confirmation, Race, confirm, race
+from rlx.compare.race import LEAST_SEEDS, Complexity, Confirmation, Race, confirm, race
 from rlx.config.expression import Expression
 from rlx.errors import Refused
 from rlx.launch import door
@@ -177,7 +178,7 @@ def _confirmation(study: Study, sides: Sides) -> Confirmation:
     return confirm(
         *([one.score for one in side] for side in sides),
         better=_better(contract), alpha=metric.alpha, claims=metric.claims, min_effect=metric.min_effect,
-        seeds=metric.seeds, guardrails=_guardrails(study, contract, *sides),
+        seeds=metric.seeds, guardrails=_guardrails(study, contract, sides, max(metric.seeds, LEAST_SEEDS)),
     )  # fmt: skip
 
 
@@ -192,10 +193,9 @@ def judged_again(study: Study, event: Event) -> Race | Confirmation:
     return _race(study.contract(), (ours, theirs), complexity)
 
 
-def _guardrails(
-    study: Study, contract: Contract, ours: Sequence[Measured], theirs: Sequence[Measured]
-) -> dict[str, Guardrail]:
-    """Test every guarded expression, one value a seed."""
+def _guardrails(study: Study, contract: Contract, sides: Sides, most: int) -> dict[str, Guardrail]:
+    """Test every guarded expression, one value a seed, on the seeds that are compared: so many a side at most."""
+    ours, theirs = [one for one in sides[0] if one.score is not None][:most], sides[1][:most]
     found = {}
     for guard in contract.guardrails:
         expression = Expression(guard.expression)
@@ -206,10 +206,12 @@ def _guardrails(
 
 
 def _value(study: Study, expression: Expression, one: Measured) -> float:
+    """Work out a guarded expression; NaN for a seed that failed, or that has no such figure."""
     if one.score is None:
-        return float("nan")
+        return math.nan
     figures = files.read_json(study.folder / one.file)["figures"]
-    return expression.value({name: files.number(value) for name, value in figures.items() if files.is_number(value)})
+    known = {name: files.number(value) for name, value in figures.items() if files.is_number(value)}
+    return expression.value(known) if expression.names <= known.keys() else math.nan
 
 
 def _complexity(study: Study, state: State, identity: str) -> Complexity:
