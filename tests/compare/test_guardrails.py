@@ -84,3 +84,13 @@ def test_seeds_without_a_value_never_stop_a_guard_and_are_told(must_be_shown: bo
         found = guard.test(*sides)
         assert (found.answer, found.reason) == ("unproven", f"no seed of the {says} has a value")
         assert found.document()["change"] is None
+
+
+def test_a_change_beyond_the_margin_that_is_not_shown_leans_to_harm() -> None:
+    base = [5.0, 6.0, 7.0, 5.5, 6.5, 6.0]
+    for better, sign in (("higher", 1.0), ("lower", -1.0)):
+        for must_be_shown in (False, True):
+            guard = Guard("energy", 0.5, better, must_be_shown)  # type: ignore[arg-type]
+            answers = [guard.test(base, [sign * shift + one for one in base[:3]]) for shift in (1.0, -0.7, -9.0)]
+            assert [one.leans_to_harm for one in answers] == [False, True, False]
+            assert answers[2].answer == "harm"

@@ -37,11 +37,14 @@ class Guardrail:
     change: float
     bound: float
     reason: str
+    leans_to_harm: bool = False
+    """Whether the change as it was seen is beyond the margin, and not shown to be."""
 
     def document(self) -> dict[str, object]:
         """Return the guardrail as JSON-able data; the bound is None where it is open."""
         return {
             "answer": self.answer, "change": plain(self.change), "bound": plain(self.bound), "reason": self.reason,
+            "leans_to_harm": self.leans_to_harm,
         }  # fmt: skip
 
 
@@ -101,7 +104,8 @@ def block_on_harm(
     is_harm = float(below) <= level
     relation = "≤" if is_harm else ">"
     reason = f"worse by more than {figure(abs(margin))}: p = {float(below):.2g} {relation} {level:g}"
-    return _guardrail("harm" if is_harm else "passes", base, new, interval.high, better=better, reason=reason)
+    found = _guardrail("harm" if is_harm else "passes", base, new, interval.high, better=better, reason=reason)
+    return _leaning(found, base, new, margin)
 
 
 def require_safety(
@@ -123,7 +127,11 @@ def require_safety(
     interval = permutation_interval(base, new, below=level, above=level, seed=seed)
     answer: Answer = "passes" if interval.low > -abs(margin) else "harm" if interval.high < -abs(margin) else "unproven"
     reason = f"at worst {signed(interval.low)}, allowed {signed(-abs(margin))}"
-    return _guardrail(answer, base, new, interval.low, better=better, reason=reason)
+    return _leaning(_guardrail(answer, base, new, interval.low, better=better, reason=reason), base, new, margin)
+
+
+def _leaning(found: Guardrail, base: Floats, new: Floats, margin: float) -> Guardrail:
+    return replace(found, leans_to_harm=found.answer != "harm" and bool(new.mean() - base.mean() < -abs(margin)))
 
 
 def _upwards(baseline: ArrayLike, candidate: ArrayLike, better: Better) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ training seeds and on episodes drawn after both sides' weights were in the ledge
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +53,26 @@ class Judged:
     result: Race | Confirmation
     sides: Sides
     complexity: Complexity
+    guardrails: Mapping[str, Guardrail]
     objections: tuple[str, ...] = ()
 
     @property
     def answer(self) -> str:
+        """What the rule says: what would take the head's place and harms a guarded figure does not, as in a claim."""
         if self.objections:
             return "invalid"
-        return self.result.step if isinstance(self.result, Race) else self.result.answer
+        if isinstance(self.result, Confirmation):
+            return self.result.answer
+        return "harmful" if self.result.step == "advance" and self._harmed else self.result.step
+
+    @property
+    def reason(self) -> str:
+        is_stopped = isinstance(self.result, Race) and self.answer == "harmful"
+        return f"{self.result.reason}, but it harms {', '.join(self._harmed)}" if is_stopped else self.result.reason
+
+    @property
+    def _harmed(self) -> list[str]:
+        return [f"{name} ({one.reason})" for name, one in self.guardrails.items() if one.answer == "harm"]
 
     @property
     def level(self) -> str:
@@ -127,7 +140,14 @@ def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     is_scoreless = all(one.score is None for one in sides[1])
     found = objections(study, {head: phase, identity: "trial"})
     told = scores.failures(state, identity, "trial") if is_scoreless else []
-    return Judged(identity, head, result, sides, complexity[1], (*found, *told))
+    guards = _race_guards(study, state, result, sides[1])
+    return Judged(identity, head, result, sides, complexity[1], guards, (*found, *told))
+
+
+def _race_guards(study: Study, state: State, result: Race, theirs: Sequence[Measured]) -> dict[str, Guardrail]:
+    """Test what is guarded on a race's seeds against the original baseline's: that is what a claim will test."""
+    pool = scores.measured(state, BASELINE, "baseline")
+    return _guardrails(study, study.contract(), (pool, theirs), result.n) if result.n[1] else {}
 
 
 def _head_phase(head: str) -> Phase:
@@ -159,7 +179,8 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     sides = claim_sides(state, identity)
     result = _confirmation(study, sides)
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
-    return Judged(identity, BASELINE, result, sides, _complexity(study, state, identity), tuple(found))
+    complexity = _complexity(study, state, identity)
+    return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, tuple(found))
 
 
 def claim_sides(state: State, identity: str) -> Sides:
@@ -175,10 +196,11 @@ def _confirmation(study: Study, sides: Sides) -> Confirmation:
     contract = study.contract()
     metric = contract.metric
     assert metric is not None
+    most = max(metric.seeds, LEAST_SEEDS)
     return confirm(
         *([one.score for one in side] for side in sides),
         better=_better(contract), alpha=metric.alpha, claims=metric.claims, min_effect=metric.min_effect,
-        seeds=metric.seeds, guardrails=_guardrails(study, contract, sides, max(metric.seeds, LEAST_SEEDS)),
+        seeds=metric.seeds, guardrails=_guardrails(study, contract, sides, (most, most)),
     )  # fmt: skip
 
 
@@ -193,9 +215,9 @@ def judged_again(study: Study, event: Event) -> Race | Confirmation:
     return _race(study.contract(), (ours, theirs), complexity)
 
 
-def _guardrails(study: Study, contract: Contract, sides: Sides, most: int) -> dict[str, Guardrail]:
-    """Test every guarded expression, one value a seed, on the seeds that are compared: so many a side at most."""
-    ours, theirs = [one for one in sides[0] if one.score is not None][:most], sides[1][:most]
+def _guardrails(study: Study, contract: Contract, sides: Sides, sizes: tuple[int, int]) -> dict[str, Guardrail]:
+    """Test every guarded expression, one value a seed, on the seeds that are compared: so many of each side at most."""
+    ours, theirs = [one for one in sides[0] if one.score is not None][: sizes[0]], sides[1][: sizes[1]]
     found = {}
     for guard in contract.guardrails:
         expression = Expression(guard.expression)
@@ -234,7 +256,7 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
         if isinstance(judged.result, Confirmation) and is_claimed(state, judged.candidate):
             return "", str(standing.decisions[-1]["decision"]), "continue"
         if judged.answer == "invalid":
-            reasons = [{"code": "EVIDENCE", "says": one} for one in judged.objections or (judged.result.reason,)]
+            reasons = [{"code": "EVIDENCE", "says": one} for one in judged.objections or (judged.reason,)]
             held.append("refused", action="decide", candidate=judged.candidate, reasons=reasons)
             decision = "debug" if standing.state == "completed" else "rejected"
         about_study = study_decision(state, decision)
@@ -243,7 +265,8 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
             "decided", candidate=judged.candidate, decision=decision, p=result.p, effect=result.effect,
             interval=[result.interval.low, result.interval.high], n=list(result.n),
             provisional=judged.answer == "provisional", against=judged.against, level=judged.level,
-            study=about_study, says="; ".join(judged.objections) or result.reason,
+            study=about_study, says="; ".join(judged.objections) or judged.reason,
+            guardrails={name: one.document() for name, one in judged.guardrails.items()},
             test="race" if isinstance(result, Race) else "claim",
             lines=judged.complexity.lines, parameters=judged.complexity.parameters,
         )  # fmt: skip
@@ -283,8 +306,8 @@ def _document(study: Study, judged: Judged) -> dict[str, Any]:
         "p": told["p"],
         "n": told["n"],
         "crashed": told["crashed"],
-        "reason": told["reason"],
-        "guardrails": told.get("guardrails", {}),
+        "reason": judged.reason,
+        "guardrails": {name: one.document() for name, one in judged.guardrails.items()},
         "objections": list(judged.objections),
         "complexity": {"lines": judged.complexity.lines, "parameters": judged.complexity.parameters},
         "level": judged.level,

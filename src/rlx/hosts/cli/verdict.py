@@ -11,7 +11,7 @@ import argparse
 from typing import Any
 
 from rlx.hosts.cli.output import say
-from rlx.hosts.cli.words import figure, plural, signed
+from rlx.hosts.cli.words import figure, guarded, plural, signed
 from rlx.runs import project
 
 
@@ -50,7 +50,7 @@ def judged(data: dict[str, Any]) -> list[str]:
     lines += [
         f"seeds: {data['n'][0]} v {data['n'][1]}" + (f", {data['crashed']} crashed" if data["crashed"] else ""),
         f"why: {data['reason']}",
-        *(f"guard: {name}: {one['answer']} ({one['reason']})" for name, one in data["guardrails"].items()),
+        *(f"guard: {name}: {guarded(one)}" for name, one in data["guardrails"].items()),
         *(f"invalid: {one}" for one in data["objections"]),
         f"complexity: {_complexity(**data['complexity'])}",
         f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
