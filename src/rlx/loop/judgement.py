@@ -17,7 +17,7 @@ from rlx.compare.race import LEAST_SEEDS, Complexity, Confirmation, Race, confir
 from rlx.config.expression import Expression
 from rlx.errors import Refused
 from rlx.launch import door
-from rlx.loop import proceed, scores
+from rlx.loop import notes, proceed, scores
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
 from rlx.study.candidate import BASELINE
@@ -54,6 +54,9 @@ class Judged:
     sides: Sides
     complexity: Complexity
     guardrails: Mapping[str, Guardrail]
+    seconds: tuple[float | None, float | None]
+    """How long a seed of each side took, on average."""
+    notes: tuple[str, ...] = ()
     objections: tuple[str, ...] = ()
 
     @property
@@ -140,8 +143,14 @@ def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     is_scoreless = all(one.score is None for one in sides[1])
     found = objections(study, {head: phase, identity: "trial"})
     told = scores.failures(state, identity, "trial") if is_scoreless else []
-    guards = _race_guards(study, state, result, sides[1])
-    return Judged(identity, head, result, sides, complexity[1], guards, (*found, *told))
+    guards, seconds = _race_guards(study, state, result, sides[1]), _seconds(state, (head, phase), (identity, "trial"))
+    said = (*filter(None, [notes.beside(study, identity, head)]), *notes.longer(*seconds, against=head))
+    return Judged(identity, head, result, sides, complexity[1], guards, seconds, said, (*found, *told))
+
+
+def _seconds(state: State, *sides: tuple[str, Phase]) -> tuple[float | None, float | None]:
+    ours, theirs = (notes.seconds_a_seed(state, name, phase) for name, phase in sides)
+    return ours, theirs
 
 
 def _race_guards(study: Study, state: State, result: Race, theirs: Sequence[Measured]) -> dict[str, Guardrail]:
@@ -180,7 +189,9 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     result = _confirmation(study, sides)
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
     complexity = _complexity(study, state, identity)
-    return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, tuple(found))
+    seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
+    said = tuple(notes.longer(*seconds, against=BASELINE))
+    return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
 
 
 def claim_sides(state: State, identity: str) -> Sides:
@@ -267,6 +278,7 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
             provisional=judged.answer == "provisional", against=judged.against, level=judged.level,
             study=about_study, says="; ".join(judged.objections) or judged.reason,
             guardrails={name: one.document() for name, one in judged.guardrails.items()},
+            seconds=list(judged.seconds), notes=list(judged.notes),
             test="race" if isinstance(result, Race) else "claim",
             lines=judged.complexity.lines, parameters=judged.complexity.parameters,
         )  # fmt: skip
@@ -309,6 +321,8 @@ def _document(study: Study, judged: Judged) -> dict[str, Any]:
         "reason": judged.reason,
         "guardrails": {name: one.document() for name, one in judged.guardrails.items()},
         "objections": list(judged.objections),
+        "notes": list(judged.notes),
+        "seconds_a_seed": list(judged.seconds),
         "complexity": {"lines": judged.complexity.lines, "parameters": judged.complexity.parameters},
         "level": judged.level,
         "approval": proceed.approval_words(state),

@@ -38,6 +38,10 @@ def _complexity(*, lines: int, parameters: int | None) -> str:
     return f"{plural(lines, 'changed line')} (a config key is one), {counted}"
 
 
+def _seconds(ours: float | None, theirs: float | None) -> list[str]:
+    return [f"time: {figure(ours)} v {figure(theirs)} s a seed"] if ours is not None and theirs is not None else []
+
+
 def judged(data: dict[str, Any]) -> list[str]:
     """Spell a judgement, with the level of its evidence and of its approval."""
     lines = [
@@ -52,6 +56,8 @@ def judged(data: dict[str, Any]) -> list[str]:
         f"why: {data['reason']}",
         *(f"guard: {name}: {guarded(one)}" for name, one in data["guardrails"].items()),
         *(f"invalid: {one}" for one in data["objections"]),
+        *(f"note: {one}" for one in data["notes"]),
+        *_seconds(*data["seconds_a_seed"]),
         f"complexity: {_complexity(**data['complexity'])}",
         f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
     ]

@@ -124,6 +124,7 @@ class StudyVerdict(Answer):
     reason: str | None = None
     guardrails: dict[str, str] = Field(default_factory=dict)
     objections: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
     level: str | None = None
     approval: str | None = None
     enforced: str | None = None
