@@ -65,6 +65,8 @@ def test_candidates_that_were_checked_before_the_head_moved_wait_for_its_fresh_s
     assert mill.types("check", "candidate", second)["notes"] == [note]
     printed = mill.prints("study", "loop")
     assert "somebody must propose" in printed
+    assert f"{second}: inconclusive (" in printed
+    assert f"{second}: rejected (+" in printed
     decisions = mill.study.state().decisions
     assert [one["candidate"] for one in decisions] == [first, first, second, second]
     assert decisions[-1]["notes"] == [note]
