@@ -68,3 +68,29 @@ def test_a_guard_counts_crashed_seeds_as_the_worst_and_knows_which_way_is_better
     assert Guard("energy", better="lower").test(base, [9.0, math.nan, 9.5, 9.0, 9.2, 9.1]).answer == "harm"
     assert Guard("length", 0.1, must_be_shown=True).test(base, same).answer == "unproven"
     assert Guard("length", 9.0, must_be_shown=True).test(base, same).answer == "passes"
+
+
+@pytest.mark.parametrize("must_be_shown", [False, True])
+def test_seeds_without_a_value_never_stop_a_guard_and_are_told(must_be_shown: bool) -> None:
+    guard = Guard("length", 1.0, must_be_shown=must_be_shown)
+    base, gone = [5.0, 6.0, 7.0, 5.5, 6.5, 6.0], [math.nan, math.inf]
+    whole, gapped = guard.test(base, base), guard.test([*base, *gone], base)
+    assert (gapped.answer, gapped.change, gapped.bound) == (whole.answer, whole.change, whole.bound)
+    assert gapped.reason == f"{whole.reason}; 2 seeds of the baseline without a value left out"
+    worst = guard.test(base, [*base[:5], -math.inf])
+    assert worst.change == pytest.approx(-1 / 6)
+    assert worst.reason.endswith("; 1 seed of the candidate without a value counted as the worst")
+    for sides, says in (((gone, base), "baseline"), ((base, gone), "candidate"), ((gone, gone), "baseline")):
+        found = guard.test(*sides)
+        assert (found.answer, found.reason) == ("unproven", f"no seed of the {says} has a value")
+        assert found.document()["change"] is None
+
+
+def test_a_change_beyond_the_margin_that_is_not_shown_leans_to_harm() -> None:
+    base = [5.0, 6.0, 7.0, 5.5, 6.5, 6.0]
+    for better, sign in (("higher", 1.0), ("lower", -1.0)):
+        for must_be_shown in (False, True):
+            guard = Guard("energy", 0.5, better, must_be_shown)  # type: ignore[arg-type]
+            answers = [guard.test(base, [sign * shift + one for one in base[:3]]) for shift in (1.0, -0.7, -9.0)]
+            assert [one.leans_to_harm for one in answers] == [False, True, False]
+            assert answers[2].answer == "harm"

@@ -16,26 +16,27 @@ import json, pathlib, sys, time
 
 seed, out = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 told = dict(one.split("=", 1) for one in sys.argv[3:])
-how, gain = told.get("how", "HOW"), float(told.get("gain", "0"))
+how, gain, heat = told.get("how", "HOW"), float(told.get("gain", "0")), float(told.get("heat", "0"))
 if how == "crash" or (how == "some" and seed == 0):
     raise KeyError("nothing works")
 if how == "hog":
     raise MemoryError("cannot have so much")
-if how == "stay":
-    time.sleep(600)
+if how in ("stay", "slow"):
+    time.sleep({"stay": 600, "slow": 5}[how])
 with open(out / "log.jsonl", "a") as log:
     log.write(json.dumps({"step": 10, "loss": 1.0}) + "\\n")
-(out / "policy").write_text(f"{gain + seed * 37 % 11 / 10},{how},{seed}")
+(out / "policy").write_text(f"{gain + seed * 37 % 11 / 10},{how},{seed},{heat}")
 '''
 EVAL = '''\
 """Reads the number back; of some policies it cannot, of others it is none."""
 import json, pathlib, sys
 
 checkpoint, result, _ = sys.argv[1:]
-score, how, seed = pathlib.Path(checkpoint).read_text().split(",")
+score, how, seed, heat = pathlib.Path(checkpoint).read_text().split(",")
 if how == "mute" or (how == "some mute" and seed == "0"):
     raise ValueError("there is nothing to measure")
-pathlib.Path(result).write_text(json.dumps({"success": float("nan") if how == "nan" else float(score)}))
+figures = {"success": float("nan") if how == "nan" else float(score), "heat": float(heat)}
+pathlib.Path(result).write_text(json.dumps(figures))
 '''
 
 
@@ -61,12 +62,13 @@ class Mill(Lab):
             "task", "new", "mill", "--mission", "Grind more.", "--steps", "10", "--metrics", "jsonl:{out}/log.jsonl",
             "--train", f"{python} train.py {{seed}} {{out}} {{overrides}}", "--override", "{key}={value}",
             "--eval", f"{python} eval.py {{checkpoint}} {{result}} {{episode_seed}}", "--checkpoint", "{out}/policy",
-            "--result", "jsonl:{result}", "--result-name", "success", "--surface", "evaluator=eval.py",
+            "--result", "jsonl:{result}", "--result-name", "success", "--result-name", "heat",
+            "--surface", "evaluator=eval.py",
         )  # fmt: skip
         usual = ("metric.seeds=2", "budget.per_seed_minutes=1", "automation.unattended=true", *settings)
         mill.types(
-            "study", "new", "more", "--metric", "success:max", "--key", "how", "--key", "gain", "--seeds", "60",
-            "--hours", "1", *(word for one in usual for word in ("-s", one)),
+            "study", "new", "more", "--metric", "success:max", "--key", "how", "--key", "gain", "--key", "heat",
+            "--seeds", "60", "--hours", "1", *(word for one in usual for word in ("-s", one)),
         )  # fmt: skip
         mill.types("study", "approve", "--yes", "--by", "tester")
         return mill

@@ -239,3 +239,35 @@ def test_what_follows_a_trial_does_not_use_up_the_claim() -> None:
     moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"}, standings=(Standing("c001", "advanced", "9f2c"),))
     assert command(replace(moved, seeds_left=26)) == "rlx launch c001 --phase promotion --plan 9f2c"
     assert command(replace(moved, seeds_left=25)) == "rlx launch baseline --phase confirmation"
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        Standing("c002", "validated", "7a1b"),
+        Standing("c002", "completed"),
+        Standing("c002", "inconclusive", "7a1b", 3, 3),
+    ],
+)
+def test_every_race_waits_for_the_fresh_seeds_of_a_head_that_moved(standing: Standing) -> None:
+    head = Standing("c001", "advanced", "9f2c")
+    moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"}, standings=(standing, head), parallel=2)
+    plan = agenda(moved)
+    assert plan.next.command == "rlx launch c001 --phase promotion --plan 9f2c"
+    assert not any(step.candidate == "c002" for step in plan.also)
+    busy = replace(moved, waiting=(Waiting("j009", "trot_c001_002", "c001", "promotion"),))
+    assert not any(step.candidate == "c002" for step in (agenda(busy).next, *agenda(busy).also))
+    trained = replace(moved, head_fresh=6)
+    assert (command(trained), {step.candidate for step in agenda(trained).also} & {"c002"}) == (
+        "rlx verdict c001",
+        set(),
+    )
+    assert agenda(replace(trained, head_measured=6)).next.candidate == "c002"
+    over = replace(moved, stop_rule="rejected_in_a_row >= 5")
+    assert not any(step.candidate == "c002" for step in (agenda(over).next, *agenda(over).also))
+
+
+def test_a_candidate_that_builds_on_an_older_head_says_so_before_it_is_launched() -> None:
+    late = Standing("c002", "validated", "7a1b", beside="c002 builds on baseline: it is raced against the head c001")
+    at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, standings=(late,))
+    assert agenda(at).next.why == "c002 was checked; c002 builds on baseline: it is raced against the head c001"

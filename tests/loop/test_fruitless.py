@@ -109,8 +109,9 @@ def test_a_run_of_which_one_seed_failed_is_not_called_completed(mill: Mill) -> N
 def test_what_the_queue_did_says_why_it_was_refused_or_failed(mill: Mill) -> None:
     mill.proposes(how="crash")
     mill.proposes(how="mute")
-    mill.types("propose", "--kind", "hyperparameter", "--hypothesis", "not checked", "-s", "gain=2")
+    mill.proposes(gain=2)
     mill.types("study", "queue", *(word for one in ("c001", "c002", "c003") for word in ("--add", one)))
+    mill.study.ledger.append("moved", candidate="c003", before="validated", after="draft", why="edited")
     did = mill.types("study", "queue", "--work")["did"]
     assert [(one["candidate"], one["phase"], one["outcome"]) for one in did] == [
         ("c001", "trial", "failed"), ("c002", "trial", "debug"), ("c003", "trial", "refused"),
@@ -118,7 +119,9 @@ def test_what_the_queue_did_says_why_it_was_refused_or_failed(mill: Mill) -> Non
     crashed, mute, refused = (one["why"] for one in did)
     assert any("KeyError: 'nothing works'" in one for one in crashed)
     assert any("there is nothing to measure" in one for one in mute)
-    assert [one.partition(":")[0] for one in refused] == ["PLAN", "STATE"]
+    assert [one.partition(":")[0] for one in refused] == ["STATE"]
+    mill.types("check", "candidate", "c003")
     mill.types("study", "queue", "--add", "c003")
+    mill.study.ledger.append("moved", candidate="c003", before="validated", after="draft", why="edited")
     printed = mill.prints("study", "queue", "--work")
-    assert "done: c003 (trial): refused\n  PLAN: the launch names no plan\n  STATE: c003 is draft" in printed
+    assert "done: c003 (trial): refused\n  STATE: c003 is draft" in printed

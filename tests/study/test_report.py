@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from rlx.study.report import Surroundings, markdown, outcome, rows
+from rlx.study.report import Changed, Surroundings, markdown, outcome, rows
 from tests.study.story import Story
 from tests.study.test_gates import contract
 
-AROUND = Surroundings("trot", "signed by ada", "sealed", "landlock", "abc", "report.png", ("sudo",))
+AROUND = Surroundings("trot", "signed by ada", "sealed", "landlock", "abc", "report.png", ("sudo",),
+                      ("metric: maximize success",), "begun on Monday")  # fmt: skip
 
 
 def told(story: Story) -> str:
@@ -24,6 +25,7 @@ def test_it_opens_with_what_is_shown_and_a_picture_and_says_how_strong_it_is() -
     lines = told(story).splitlines()
     assert lines[0] == "# trot: c001 is shown to be better: success_rate +3 [1, 5]"
     assert lines[2].startswith("![")
+    assert lines[4:7] == ["- metric: maximize success", "- begun on Monday", "- head: c001; incumbent: c001"]
     assert "- not ruled out: sudo" in lines
     assert "- evidence: sealed; approval: signed by ada; enforced: landlock" in lines
 
@@ -36,7 +38,8 @@ def test_what_failed_is_told_as_what_went_well_and_a_race_is_no_claim() -> None:
     text = told(story)
     assert "- race: c001 v baseline, 6 v 3 seeds: **rejected** (p = 0.7 \\| &lt;b>)" in text
     assert "claim, on fresh seeds" not in text
-    assert "| c002 | – | debug |" in text
+    assert "| c002 | – | failed |" in text
+    assert "- c002 (failed): run_c002-t: failed" in text
     assert outcome(story.state, contract()) == "nothing is shown to be better than the baseline (2 tried)"
 
 
@@ -63,3 +66,45 @@ def test_a_policy_without_a_score_does_not_spoil_the_mean_and_lines_and_paramete
     assert (row.scores, row.score) == ((4.0, 5.0, 6.0, 5.0), 5.0)
     assert (row.lines, row.parameters) == (12, 4610)
     assert "| 12 | 4,610 |" in told(story)
+
+
+def guard(answer: str, *, leans: bool = False) -> dict[str, object]:
+    return {"answer": answer, "change": -1.0, "bound": 0.0, "reason": "p", "leans_to_harm": leans}
+
+
+def test_a_claim_stands_apart_from_the_search_with_its_guardrails_its_time_and_its_notes() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.decide(
+        "c001", "confirmed", effect=3.0, interval=[1.0, 5.0], p=0.01, n=[2, 2], test="claim", against="baseline",
+        guardrails={"-energy": guard("passes", leans=True)}, seconds=[2.0, 6.0], notes=["its seeds took 6 s"],
+    )  # fmt: skip
+    text = told(story)
+    claim = "| c001 | 5 | 5 | +3 [1, 5] v baseline | 0.01 | 2 v 2 | -energy: leans to harm | 2 v 6 | **confirmed** |"
+    claimed, tried = text.index("## What was claimed"), text.index("## What was tried")
+    assert claimed < text.index(claim) < text.index("- c001: its seeds took 6 s") < tried
+    assert "a score of the one says nothing beside a score of the other" in text[claimed:tried]
+    assert "| c001 | – | confirmed (-energy: leans to harm) |" in text
+    assert "+3 [1, 5]" not in text[tried:]
+    document = rows(story.state, {})[1].document()
+    assert (document["test"], document["effect"], document["guards"]) == ("claim", 3.0, {"-energy": "leans to harm"})
+
+
+def test_what_each_candidate_changed_stands_in_the_table_and_nothing_it_wrote_becomes_a_link() -> None:
+    story = Story()
+    story.bring("c001", "rejected")
+    changed = {"c001": Changed(("rate: 0.1 → [![x](http://y)]\x1b[2J",), "candidates/c001.patch", 12)}
+    text = markdown(story.state, contract(), rows(story.state, {}, changed), AROUND)
+    assert "[12 lines of code](candidates/c001.patch)" in text
+    assert "](http" not in text.replace("\\]", "")
+    assert "\x1b" not in text
+
+
+def test_a_candidate_whose_check_was_refused_is_told_with_the_reason() -> None:
+    story = Story()
+    story.propose("c001")
+    story.tell(
+        "refused", action="check", candidate="c001", reasons=[{"code": "SCOPE", "says": "train.py is not in scope"}]
+    )
+    assert "- c001 (refused): train.py is not in scope" in told(story)

@@ -6,7 +6,7 @@ All of them are invariant: scaling or shifting scores and margin alike changes n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from rlx.compare.looks import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.stats import Floats, as_runs, plain
-from rlx.figures import figure, signed
+from rlx.figures import counted, figure, signed
 
 Answer = Literal["passes", "harm", "unproven"]
 Better = Literal["higher", "lower"]
@@ -37,11 +37,14 @@ class Guardrail:
     change: float
     bound: float
     reason: str
+    leans_to_harm: bool = False
+    """Whether the change as it was seen is beyond the margin, and not shown to be."""
 
     def document(self) -> dict[str, object]:
         """Return the guardrail as JSON-able data; the bound is None where it is open."""
         return {
             "answer": self.answer, "change": plain(self.change), "bound": plain(self.bound), "reason": self.reason,
+            "leans_to_harm": self.leans_to_harm,
         }  # fmt: skip
 
 
@@ -59,12 +62,26 @@ class Guard:
         return f"{self.metric} (safety)" if self.must_be_shown else self.metric
 
     def test(self, baseline: ArrayLike, candidate: ArrayLike) -> Guardrail:
-        """Test the metric, one value a seed: (n,), (m,) → Guardrail. A candidate's NaN is a crashed seed."""
+        """Test the metric, one value a seed: (n,), (m,) → Guardrail.
+
+        What is not finite is no value: a candidate's seed without one counts as the worst seen, a baseline's is left
+        out, and a side without any leaves the guard unproven.
+        """
         sign = 1.0 if self.better == "higher" else -1.0
         base, new = np.asarray(baseline, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
-        filled = sign * with_failures(sign * base, sign * new)
+        kept, lacking = base[np.isfinite(base)], int(np.count_nonzero(~np.isfinite(new)))
+        for side, values in (("baseline", base), ("candidate", new)):
+            if not np.isfinite(values).any():
+                return Guardrail("unproven", math.nan, math.nan, f"no seed of the {side} has a value")
         rule = require_safety if self.must_be_shown else block_on_harm
-        return rule(base, filled, margin=self.margin, better=self.better)
+        found = rule(kept, sign * with_failures(sign * kept, sign * new), margin=self.margin, better=self.better)
+        return replace(found, reason=found.reason + _gaps(base.size - kept.size, lacking))
+
+
+def _gaps(left_out: int, worst: int) -> str:
+    """Say how seeds without a value were counted."""
+    told = f"; {counted(left_out, 'seed')} of the baseline without a value left out" if left_out else ""
+    return told + (f"; {counted(worst, 'seed')} of the candidate without a value counted as the worst" if worst else "")
 
 
 def block_on_harm(
@@ -87,7 +104,8 @@ def block_on_harm(
     is_harm = float(below) <= level
     relation = "≤" if is_harm else ">"
     reason = f"worse by more than {figure(abs(margin))}: p = {float(below):.2g} {relation} {level:g}"
-    return _guardrail("harm" if is_harm else "passes", base, new, interval.high, better=better, reason=reason)
+    found = _guardrail("harm" if is_harm else "passes", base, new, interval.high, better=better, reason=reason)
+    return _leaning(found, base, new, margin)
 
 
 def require_safety(
@@ -109,7 +127,11 @@ def require_safety(
     interval = permutation_interval(base, new, below=level, above=level, seed=seed)
     answer: Answer = "passes" if interval.low > -abs(margin) else "harm" if interval.high < -abs(margin) else "unproven"
     reason = f"at worst {signed(interval.low)}, allowed {signed(-abs(margin))}"
-    return _guardrail(answer, base, new, interval.low, better=better, reason=reason)
+    return _leaning(_guardrail(answer, base, new, interval.low, better=better, reason=reason), base, new, margin)
+
+
+def _leaning(found: Guardrail, base: Floats, new: Floats, margin: float) -> Guardrail:
+    return replace(found, leans_to_harm=found.answer != "harm" and bool(new.mean() - base.mean() < -abs(margin)))
 
 
 def _upwards(baseline: ArrayLike, candidate: ArrayLike, better: Better) -> tuple[Floats, Floats]:

@@ -153,6 +153,8 @@ def _refuse_running(run: Run) -> None:
         )
     if run.status == RUNNING:
         raise Refused(f"{run.name} is training already", hint=f"rlx watch {run.name}")
+    if run.study:
+        raise Refused(f"{run.name} is a job of the study {run.study}: only that trains its seeds", hint="rlx next")
 
 
 @contextlib.contextmanager

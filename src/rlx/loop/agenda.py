@@ -48,6 +48,8 @@ class Standing:
     """The command that shows why it failed, where nothing of it was changed since: as it is it would fail again."""
     is_mendable: bool = True
     """Whether there is something to change about it: a candidate of config keys alone is given up for another."""
+    beside: str = ""
+    """What it builds on, where that is not the head that it is raced against."""
 
 
 @dataclass(frozen=True)
@@ -211,15 +213,10 @@ def _work(at: Position) -> Iterator[Step]:
         yield Step("baseline", f"rlx study baseline {at.study}", why)
         return
     unfinished = tuple(_unfinished(at))
+    promotes = tuple(_promote(at))
+    yield from promotes
     yield from (step for step in unfinished if step.action != "mend")
-    lacks = HEAD_SEEDS - at.head_fresh
-    if at.head != BASELINE and 0 < lacks <= at.spare_seeds and at.searches and not _is_busy(at, at.head):
-        why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
-        yield _launch(at, at.head, "promotion", why)
-        return
-    if at.head != BASELINE and at.head_measured < at.head_fresh and not _is_busy(at, at.head):
-        why = "the head's fresh seeds are trained and not measured"
-        yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
+    if promotes:
         return
     mends = [step for step in unfinished if step.action == "mend"]
     yield from (step for step in mends if step.candidate == at.standings[-1].id)
@@ -231,11 +228,22 @@ def _work(at: Position) -> Iterator[Step]:
     yield from (step for step in mends if step.candidate != at.standings[-1].id)
 
 
+def _promote(at: Position) -> Iterator[Step]:
+    """Yield what gives a head that moved its fresh scores; every race waits for them."""
+    if at.head == BASELINE or _is_busy(at, at.head):
+        return
+    if 0 < HEAD_SEEDS - at.head_fresh <= at.spare_seeds and at.searches:
+        why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
+        yield _launch(at, at.head, "promotion", why)
+    elif at.head_measured < at.head_fresh:
+        why = "the head's fresh seeds are trained and not measured"
+        yield Step("verdict", f"rlx verdict {at.head}", why, at.head)
+
+
 def _unfinished(at: Position) -> Iterator[Step]:
     for one in at.standings:
-        if _is_busy(at, one.id):
-            continue
-        if one.state in ("completed", "inconclusive", "validated") and one.plan and not at.is_raceable:
+        is_raced = one.state in ("completed", "inconclusive") or (one.state == "validated" and one.plan)
+        if _is_busy(at, one.id) or (is_raced and not at.is_raceable):
             continue
         if one.state == "completed":
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
@@ -276,6 +284,7 @@ def _is_busy(at: Position, candidate: str) -> bool:
 
 
 def _trial(one: Standing, why: str) -> Step:
+    why = f"{why}; {one.beside}" if one.beside else why
     command = f"rlx launch {one.id} --phase trial --plan {one.plan}"
     return Step("launch", command, why, one.id, "trial", one.plan)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlx.errors import Refused
+from rlx.figures import signed
 from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.agent import run_agent
@@ -81,10 +82,17 @@ class Drive:
             "check": self._check,
             "launch": self._launch,
             "verdict": lambda one: judgement.verdict(self.study, one.candidate, say=self.say),
-            "decide": lambda one: judgement.decide(self.study, one.candidate, say=self.say),
+            "decide": self._decide,
             "report": lambda _: self.report(self.study),
         }
         act[step.action](step)
+
+    def _decide(self, step: Step) -> None:
+        """Let the rule decide, and say what it decided and why, in a line."""
+        told = judgement.decide(self.study, step.candidate, say=self.say)
+        effect = f"{signed(told['effect'])} v {told['against']}; " if told["effect"] is not None else ""
+        why = "; ".join(told["objections"]) or told["reason"]
+        self.say(f"{step.candidate}: {told['decision']} ({effect}{why})")
 
     def _check(self, step: Step) -> None:
         """Check a candidate; one that is refused is somebody's to mend, which is what comes next."""

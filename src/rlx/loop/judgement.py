@@ -7,18 +7,18 @@ training seeds and on episodes drawn after both sides' weights were in the ledge
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlx import files
 from rlx.compare.guardrails import Better, Guard, Guardrail
-from rlx.compare.race import Complexity, Confirmation, Race, confirm, race
+from rlx.compare.race import LEAST_SEEDS, Complexity, Confirmation, Race, confirm, race
 from rlx.config.expression import Expression
 from rlx.errors import Refused
 from rlx.figures import counted
 from rlx.launch import door
-from rlx.loop import proceed, scores
+from rlx.loop import notes, proceed, scores
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
 from rlx.study.candidate import BASELINE
@@ -54,13 +54,29 @@ class Judged:
     result: Race | Confirmation
     sides: Sides
     complexity: Complexity
+    guardrails: Mapping[str, Guardrail]
+    seconds: tuple[float | None, float | None]
+    """How long a seed of each side took, on average."""
+    notes: tuple[str, ...] = ()
     objections: tuple[str, ...] = ()
 
     @property
     def answer(self) -> str:
+        """What the rule says: what would take the head's place and harms a guarded figure does not, as in a claim."""
         if self.objections:
             return "invalid"
-        return self.result.step if isinstance(self.result, Race) else self.result.answer
+        if isinstance(self.result, Confirmation):
+            return self.result.answer
+        return "harmful" if self.result.step == "advance" and self._harmed else self.result.step
+
+    @property
+    def reason(self) -> str:
+        is_stopped = isinstance(self.result, Race) and self.answer == "harmful"
+        return f"{self.result.reason}, but it harms {', '.join(self._harmed)}" if is_stopped else self.result.reason
+
+    @property
+    def _harmed(self) -> list[str]:
+        return [f"{name} ({one.reason})" for name, one in self.guardrails.items() if one.answer == "harm"]
 
     @property
     def level(self) -> str:
@@ -131,7 +147,20 @@ def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     is_scoreless = all(one.score is None for one in sides[1])
     found = objections(study, {head: phase, identity: "trial"})
     told = scores.failures(state, identity, "trial") if is_scoreless else []
-    return Judged(identity, head, result, sides, complexity[1], (*found, *told))
+    guards, seconds = _race_guards(study, state, result, sides[1]), _seconds(state, (head, phase), (identity, "trial"))
+    said = (*filter(None, [notes.beside(study, identity, head)]), *notes.longer(*seconds, against=head))
+    return Judged(identity, head, result, sides, complexity[1], guards, seconds, said, (*found, *told))
+
+
+def _seconds(state: State, *sides: tuple[str, Phase]) -> tuple[float | None, float | None]:
+    ours, theirs = (notes.seconds_a_seed(state, name, phase) for name, phase in sides)
+    return ours, theirs
+
+
+def _race_guards(study: Study, state: State, result: Race, theirs: Sequence[Measured]) -> dict[str, Guardrail]:
+    """Test what is guarded on a race's seeds against the original baseline's: that is what a claim will test."""
+    pool = scores.measured(state, BASELINE, "baseline")
+    return _guardrails(study, study.contract(), (pool, theirs), result.n) if result.n[1] else {}
 
 
 def _head_phase(head: str) -> Phase:
@@ -163,7 +192,10 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     sides = claim_sides(state, identity)
     result = _confirmation(study, sides)
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
-    return Judged(identity, BASELINE, result, sides, _complexity(study, state, identity), tuple(found))
+    complexity = _complexity(study, state, identity)
+    seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
+    said = tuple(notes.longer(*seconds, against=BASELINE))
+    return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
 
 
 def claim_sides(state: State, identity: str) -> Sides:
@@ -184,10 +216,11 @@ def _confirmation(study: Study, sides: Sides) -> Confirmation:
     contract = study.contract()
     metric = contract.metric
     assert metric is not None
+    most = max(metric.seeds, LEAST_SEEDS)
     return confirm(
         *([one.score for one in side] for side in sides),
         better=_better(contract), alpha=metric.alpha, claims=metric.claims, min_effect=metric.min_effect,
-        seeds=metric.seeds, guardrails=_guardrails(study, contract, *sides),
+        seeds=metric.seeds, guardrails=_guardrails(study, contract, sides, (most, most)),
     )  # fmt: skip
 
 
@@ -202,10 +235,9 @@ def judged_again(study: Study, event: Event) -> Race | Confirmation:
     return _race(study.contract(), (ours, theirs), complexity)
 
 
-def _guardrails(
-    study: Study, contract: Contract, ours: Sequence[Measured], theirs: Sequence[Measured]
-) -> dict[str, Guardrail]:
-    """Test every guarded expression, one value a seed."""
+def _guardrails(study: Study, contract: Contract, sides: Sides, sizes: tuple[int, int]) -> dict[str, Guardrail]:
+    """Test every guarded expression, one value a seed, on the seeds that are compared: so many of each side at most."""
+    ours, theirs = [one for one in sides[0] if one.score is not None][: sizes[0]], sides[1][: sizes[1]]
     found = {}
     for guard in contract.guardrails:
         expression = Expression(guard.expression)
@@ -216,10 +248,12 @@ def _guardrails(
 
 
 def _value(study: Study, expression: Expression, one: Measured) -> float:
+    """Work out a guarded expression; NaN for a seed that failed, or that has no such figure."""
     if one.score is None:
-        return float("nan")
+        return math.nan
     figures = files.read_json(study.folder / one.file)["figures"]
-    return expression.value({name: files.number(value) for name, value in figures.items() if files.is_number(value)})
+    known = {name: files.number(value) for name, value in figures.items() if files.is_number(value)}
+    return expression.value(known) if expression.names <= known.keys() else math.nan
 
 
 def _complexity(study: Study, state: State, identity: str) -> Complexity:
@@ -242,7 +276,7 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
         if isinstance(judged.result, Confirmation) and is_claimed(state, judged.candidate):
             return "", str(standing.decisions[-1]["decision"]), "continue"
         if judged.answer == "invalid":
-            reasons = [{"code": "EVIDENCE", "says": one} for one in judged.objections or (judged.result.reason,)]
+            reasons = [{"code": "EVIDENCE", "says": one} for one in judged.objections or (judged.reason,)]
             held.append("refused", action="decide", candidate=judged.candidate, reasons=reasons)
             decision = "debug" if standing.state == "completed" else "rejected"
         about_study = study_decision(state, decision)
@@ -251,7 +285,9 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
             "decided", candidate=judged.candidate, decision=decision, p=result.p, effect=result.effect,
             interval=[result.interval.low, result.interval.high], n=list(result.n),
             provisional=judged.answer == "provisional", against=judged.against, level=judged.level,
-            study=about_study, says="; ".join(judged.objections) or result.reason,
+            study=about_study, says="; ".join(judged.objections) or judged.reason,
+            guardrails={name: one.document() for name, one in judged.guardrails.items()},
+            seconds=list(judged.seconds), notes=list(judged.notes),
             test="race" if isinstance(result, Race) else "claim",
             lines=judged.complexity.lines, parameters=judged.complexity.parameters,
         )  # fmt: skip
@@ -292,9 +328,11 @@ def _document(study: Study, judged: Judged) -> dict[str, Any]:
         "n": told["n"],
         "crashed": told["crashed"],
         "replaced": told["replaced"],
-        "reason": told["reason"],
-        "guardrails": told.get("guardrails", {}),
+        "reason": judged.reason,
+        "guardrails": {name: one.document() for name, one in judged.guardrails.items()},
         "objections": list(judged.objections),
+        "notes": list(judged.notes),
+        "seconds_a_seed": list(judged.seconds),
         "complexity": {"lines": judged.complexity.lines, "parameters": judged.complexity.parameters},
         "level": judged.level,
         "approval": proceed.approval_words(state),

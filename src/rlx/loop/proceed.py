@@ -12,7 +12,7 @@ from rlx import files
 from rlx.compare.race import RULE
 from rlx.compare.stats import plain
 from rlx.launch import door
-from rlx.loop import scores
+from rlx.loop import notes, scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
 from rlx.study import gates, stops
@@ -132,7 +132,8 @@ def _standings(study: Study, state: State) -> list[Standing]:
         look = RULE.first if trained < RULE.first else RULE.last
         wants = max(0, look - trained) if one.state == "inconclusive" and trained else 0
         refused = "; ".join(str(reason.get("says")) for reason in one.refusal["reasons"]) if one.refusal else ""
-        standing = Standing(one.id, one.state, plan_now(study, one), trained, wants, refused=refused)
+        beside = notes.beside(study, one.id, state.head) if one.state in ("validated", "inconclusive") else ""
+        standing = Standing(one.id, one.state, plan_now(study, one), trained, wants, refused=refused, beside=beside)
         found.append(_failed(study, standing, state) if one.state == "debug" else standing)
     return found
 

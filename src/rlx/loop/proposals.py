@@ -109,4 +109,15 @@ def revert(study: Study, identity: str, *, why: str) -> dict[str, Any]:
             raise Refused(f"{identity} is {found}: only what advanced can be taken back", hint="rlx status")
         held.append("moved", candidate=identity, before=standing.state, after="reverted", why=why)
         after = replay(held.events)
-    return {"candidate": identity, "head": after.head, "incumbent": after.incumbent, "why": why}
+    last = standing.decisions[-1] if standing.decisions else None
+    return {
+        "candidate": identity,
+        "was": standing.state,
+        "hypothesis": study.candidate(identity).hypothesis,
+        "says": str(last.get("says", "")) if last else "",
+        "head": after.head,
+        "head_before": state.head,
+        "incumbent": after.incumbent,
+        "incumbent_before": state.incumbent,
+        "why": why,
+    }

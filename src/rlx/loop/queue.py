@@ -23,7 +23,7 @@ from rlx.runs.run import Run
 from rlx.study import gates
 from rlx.study.contract import Contract
 from rlx.study.ledger import Event
-from rlx.study.lifecycle import Phase
+from rlx.study.lifecycle import LAUNCHES, Phase
 from rlx.study.standing import Queued
 from rlx.study.state import State, replay
 from rlx.study.study import Study
@@ -82,6 +82,9 @@ def add(study: Study, identity: str, phase: Phase) -> Ticket:
             if (ticket.candidate, ticket.phase) == (identity, phase):
                 return ticket
         standing = state.candidates.get(identity)
+        if standing is not None and standing.state not in LAUNCHES[phase]:
+            hint = f"rlx check candidate {identity}{study.option}" if standing.state == "draft" else "rlx next"
+            raise Refused(f"{identity} is {standing.state}: it cannot be queued for a {phase}", hint=hint)
         plan = standing.plan if standing else None
         name = f"q{1 + sum(event.kind == 'queued' for event in held.events):03d}"
         held.append(

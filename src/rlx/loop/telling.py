@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from rlx import files
+from rlx.launch import door
 from rlx.loop import proceed
+from rlx.study import derive
 from rlx.study import report as reports
+from rlx.study import screen as screens
 from rlx.study.approval import forgeable
-from rlx.study.report import Row, Surroundings
+from rlx.study.candidate import Candidate
+from rlx.study.changes import keys_of
+from rlx.study.report import Changed, Row, Surroundings
 from rlx.study.state import State
-from rlx.study.study import Study
+from rlx.study.study import NULL, Study
 
 PICTURE = "report.png"
 
@@ -27,7 +35,44 @@ def _line(row: Row) -> dict[str, Any]:
 
 
 def _rows(study: Study) -> list[Row]:
-    return reports.rows(study.state(), {one.id: one for one in study.candidates()})
+    known = {one.id: one for one in study.candidates()}
+    base = derive.base_of(study.task(), study.root)
+    changed = {name: _changed(study, one, base) for name, one in known.items() if name not in NULL}
+    return reports.rows(study.state(), known, changed)
+
+
+def _changed(study: Study, one: Candidate, base: Mapping[str, Any]) -> Changed:
+    """Say what a candidate changed: each key from what it builds on, and its code against the baseline."""
+    below = {key: value for under in study.chain(one.id)[:-1] for key, value in keys_of(under.changes).items()}
+    before = {**keys_of(base), **below}
+    keys = tuple(f"{key}: {_value(before, key)} → {json.dumps(value)}" for key, value in keys_of(one.changes).items())
+    patch = study.patch(one.id)
+    if patch is None or patch == study.patch(one.builds_on):
+        return Changed(keys)
+    name = study.patch_path(one.id).relative_to(study.folder).as_posix()
+    return Changed(keys, name, door.changed_lines(patch))
+
+
+def _value(known: Mapping[str, Any], key: str) -> str:
+    return json.dumps(known[key]) if key in known else "its default"
+
+
+def _promise(study: Study) -> tuple[str, ...]:
+    """Return what the contract says of metric, guardrails, scope, budget and baseline."""
+    points = screens.screen(study.contract(), study.task(), problems=())
+    told = [one for one in points if one.point in ("metric", "scope", "budget", "baseline")]
+    return tuple(f"{one.point}: {'; '.join(one.lines)}" for one in told)
+
+
+def _dates(study: Study, state: State) -> str:
+    """Say when a study was begun, approved, and last written to."""
+    events = study.ledger.events()
+    approved = f", approved {_when(state.approval.event.time)}" if state.approval else ""
+    return f"begun {_when(events[0].time)}{approved}, last row {_when(events[-1].time)} (UTC)"
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def report(study: Study) -> dict[str, Any]:
@@ -41,6 +86,8 @@ def report(study: Study) -> dict[str, Any]:
         head=study.ledger.head()[:16],
         picture=PICTURE,
         forgeable=forgeable(state.approval.level, human=state.approval.is_human) if state.approval else (),
+        promise=_promise(study),
+        dates=_dates(study, state),
     )
     files.write_atomic(study.report_path, reports.markdown(state, contract, rows, around).encode())
     return {

@@ -132,6 +132,12 @@ class Run:
         """Whether its checkpoints are another program's files, which rlx keeps and never opens."""
         return self.metadata.get("backend") in (SCRIPT_BACKEND, COMMAND_BACKEND)
 
+    @property
+    def study(self) -> str:
+        """The study that launched it; empty where none did."""
+        lineage = self.metadata.get("lineage")
+        return str(lineage.get("study") or "") if isinstance(lineage, dict) and "job" in lineage else ""
+
     @cached_property
     def config(self) -> dict[str, Any]:
         """The resolved config this run was made from."""

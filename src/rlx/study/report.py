@@ -7,15 +7,50 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlx.figures import NOTHING, figure, signed
+from rlx.figures import NOTHING, counted, figure, signed
 from rlx.study.candidate import BASELINE, Candidate
 from rlx.study.contract import Contract
 from rlx.study.ledger import Event
 from rlx.study.lifecycle import Phase
+from rlx.study.standing import Standing
 from rlx.study.state import State
 
 SEARCH: tuple[Phase, ...] = ("baseline", "trial", "promotion")
 CLAIM: Phase = "confirmation"
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision as its row tells it; `guards` are the answers on what is guarded, in a word or two each."""
+
+    decision: str
+    effect: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    against: str
+    n: tuple[int, ...]
+    says: str
+    guards: Mapping[str, str]
+    notes: tuple[str, ...]
+    seconds: tuple[float | None, ...]
+    """How long a seed of each side took, on average."""
+
+    @property
+    def change(self) -> str:
+        """The effect and its interval, in words."""
+        if self.effect is None:
+            return NOTHING
+        ends = f" [{figure(self.interval[0])}, {figure(self.interval[1])}]" if self.interval else ""
+        return f"{signed(self.effect)}{ends} v {self.against}"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a candidate changed: keys from old to new in words, and its patch, by its file and its size."""
+
+    keys: tuple[str, ...] = ()
+    patch: str = ""
+    lines: int = 0
 
 
 @dataclass(frozen=True)
@@ -30,11 +65,11 @@ class Row:
     claimed: tuple[float, ...]
     seeds: int
     seconds: float
-    effect: float | None = None
-    interval: tuple[float, float] | None = None
-    p: float | None = None
-    against: str = ""
-    says: str = ""
+    changed: Changed | None = None
+    race: Decided | None = None
+    claim: Decided | None = None
+    trouble: str = ""
+    """Why it came to nothing, where it failed or its check was refused."""
     lines: int | None = None
     parameters: int | None = None
     files: Mapping[Phase, tuple[str, ...]] = field(default_factory=dict)
@@ -43,32 +78,55 @@ class Row:
     @property
     def score(self) -> float | None:
         """The mean over its seeds of the search."""
-        return sum(self.scores) / len(self.scores) if self.scores else None
+        return _mean(self.scores)
+
+    @property
+    def last(self) -> Decided | None:
+        """What was decided of it last."""
+        return self.claim or self.race
+
+    @property
+    def standing(self) -> str:
+        """What became of it, with what it harms or leans to harm."""
+        told = [f"{name}: {word}" for name, word in self.last.guards.items() if "harm" in word] if self.last else []
+        word = "refused" if self.status == "draft" and self.trouble else STANDINGS.get(self.status, self.status)
+        return f"{word} ({'; '.join(told)})" if told else word
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
+        """Return it as JSON-able data; effect, interval and p are of the last decision, which `test` names."""
+        last = self.last
         return {
             "candidate": self.candidate, "kind": self.kind, "description": self.description, "status": self.status,
+            "standing": self.standing, "changed": list(self.changed.keys) if self.changed else [],
+            "patch": self.changed.patch if self.changed else "", "trouble": self.trouble,
             "score": self.score, "scores": list(self.scores), "claimed": list(self.claimed), "seeds": self.seeds,
-            "seconds": self.seconds,
-            "effect": self.effect, "interval": list(self.interval) if self.interval else None, "p": self.p,
-            "against": self.against, "says": self.says, "lines": self.lines, "parameters": self.parameters,
+            "seconds": self.seconds, "test": ("claim" if self.claim else "race") if last else None,
+            "effect": last.effect if last else None, "p": last.p if last else None,
+            "interval": list(last.interval) if last and last.interval else None,
+            "against": last.against if last else "", "says": last.says if last else "",
+            "guards": dict(last.guards) if last else {}, "notes": list(last.notes) if last else [],
+            "lines": self.lines, "parameters": self.parameters,
             "files": [name for names in self.files.values() for name in names], "runs": list(self.runs),
         }  # fmt: skip
 
 
-def rows(state: State, candidates: Mapping[str, Candidate]) -> list[Row]:
+STANDINGS = {"debug": "failed", "validated": "checked, not trained", "draft": "not checked"}
+"""What states are called for people, where their own names say little."""
+
+
+def rows(state: State, candidates: Mapping[str, Candidate], changed: Mapping[str, Changed] | None = None) -> list[Row]:
     """Return the baseline and every candidate in the order proposed, negative results included."""
     names = [BASELINE, *state.candidates]
-    return [_row(state, name, candidates.get(name)) for name in names]
+    return [_row(state, name, candidates.get(name), (changed or {}).get(name)) for name in names]
 
 
-def _row(state: State, name: str, candidate: Candidate | None) -> Row:
+def _row(state: State, name: str, candidate: Candidate | None, changed: Changed | None) -> Row:
     standing = state.candidates.get(name)
     jobs = [job for job in state.jobs_of(name) if job.phase != "smoke"]
     spent = [job.spent for job in jobs if job.spent is not None]
     measured = {phase: tuple(state.evaluations.get((name, phase), {}).values()) for phase in (*SEARCH, CLAIM)}
-    last = standing.decisions[-1] if standing and standing.decisions else None
+    decisions = standing.decisions if standing else ()
+    race, claim = (_decided(decisions, is_claim=is_claim) for is_claim in (False, True))
     return Row(
         candidate=name,
         kind=candidate.kind if candidate else "",
@@ -78,30 +136,62 @@ def _row(state: State, name: str, candidate: Candidate | None) -> Row:
         claimed=tuple(score.value for score in measured[CLAIM] if math.isfinite(score.value)),
         seeds=sum(one.seeds for one in spent),
         seconds=sum(one.seconds for one in spent),
-        **_decided(last),
-        lines=last.get("lines") if last else 0 if name == BASELINE else None,
+        changed=changed,
+        race=race,
+        claim=claim,
+        trouble=_trouble(state, standing),
+        lines=decisions[-1].get("lines") if decisions else 0 if name == BASELINE else None,
         parameters=state.parameters(name),
         files={phase: tuple(score.file for score in scores) for phase, scores in measured.items() if scores},
         runs=tuple(dict.fromkeys(str(job.run) for job in jobs if job.run)),
     )
 
 
-def _decided(event: Event | None) -> dict[str, Any]:
-    if event is None:
-        return {}
+def _trouble(state: State, standing: Standing | None) -> str:
+    """Say why a candidate came to nothing: how its trial ended, what was said of its policies, why it was refused."""
+    if standing is None:
+        return ""
+    if standing.refusal is not None:
+        return "; ".join(str(one.get("says")) for one in standing.refusal["reasons"])
+    if standing.state != "debug":
+        return ""
+    trials = state.jobs_of(standing.id, "trial")
+    is_own = not trials or (trials[-1].outcome == "completed" and standing.decisions)
+    return str(standing.decisions[-1].get("says", "")) if is_own and standing.decisions else trials[-1].told
+
+
+def _decided(decisions: Sequence[Event], *, is_claim: bool) -> Decided | None:
+    """Return the last race of a candidate, or its claim."""
+    found = [one for one in decisions if (one.get("test") == "claim") == is_claim]
+    if not found:
+        return None
+    event = found[-1]
     ends = event.get("interval") or [None, None]
     is_bounded = all(isinstance(end, (int, float)) for end in ends)
-    return {
-        "effect": _number(event.get("effect")),
-        "interval": (float(ends[0]), float(ends[1])) if is_bounded else None,
-        "p": _number(event.get("p")),
-        "against": str(event.get("against", "")),
-        "says": str(event.get("says", "")),
-    }
+    return Decided(
+        decision=str(event["decision"]),
+        effect=_number(event.get("effect")),
+        interval=(float(ends[0]), float(ends[1])) if is_bounded else None,
+        p=_number(event.get("p")),
+        against=str(event.get("against", "")),
+        n=tuple(event.get("n") or ()),
+        says=str(event.get("says", "")),
+        guards={name: _guard(one) for name, one in (event.get("guardrails") or {}).items()},
+        notes=tuple(map(str, event.get("notes") or ())),
+        seconds=tuple(_number(one) for one in event.get("seconds") or ()),
+    )
+
+
+def _guard(one: Mapping[str, Any]) -> str:
+    return "leans to harm" if one.get("leans_to_harm") else str(one["answer"])
 
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and value == value else None
+
+
+def _mean(scores: Sequence[float]) -> float | None:
+    return sum(scores) / len(scores) if scores else None
 
 
 @dataclass(frozen=True)
@@ -115,6 +205,9 @@ class Surroundings:
     head: str
     picture: str
     forgeable: tuple[str, ...] = ()
+    promise: tuple[str, ...] = ()
+    """What the contract says of metric, guardrails, scope and baseline, a line each."""
+    dates: str = ""
 
 
 def markdown(state: State, contract: Contract, table: Sequence[Row], around: Surroundings) -> str:
@@ -123,8 +216,10 @@ def markdown(state: State, contract: Contract, table: Sequence[Row], around: Sur
     parts = [
         f"# {around.study}: {outcome(state, contract)}",
         f"![every candidate, its interval, the head and the incumbent]({around.picture})",
-        "\n".join(_facts(state, contract, around)),
+        "\n".join([*(f"- {_plain(one, most=1000)}" for one in around.promise), *_facts(state, contract, around)]),
+        *_claims(table, metric),
         f"## What was tried\n\n{_table(table, metric)}",
+        *_troubles(table),
         *_decisions(state),
         *_refusals(state),
         "## Where the figures come from\n\n" + "\n".join(_sources(table)),
@@ -153,6 +248,8 @@ def _end(value: object) -> str:
 
 def _facts(state: State, contract: Contract, around: Surroundings) -> Iterator[str]:
     budget = contract.budget
+    if around.dates:
+        yield f"- {around.dates}"
     yield f"- head: {state.head}; incumbent: {state.incumbent or NOTHING}"
     if budget:
         yield (
@@ -170,32 +267,99 @@ def _facts(state: State, contract: Contract, around: Surroundings) -> Iterator[s
         yield f"- **the ledger is not sound**: {one}"
 
 
+def _claims(table: Sequence[Row], metric: str) -> Iterator[str]:
+    """Yield what was claimed: both sides on fresh seeds and episodes of their own, the guardrails, what is noted."""
+    claimed = [row for row in table if row.claim]
+    if not claimed:
+        return
+    head = [
+        "claim",
+        f"baseline's {metric}",
+        f"its {metric}",
+        "effect",
+        "p",
+        "seeds",
+        "guardrails",
+        "s a seed",
+        "decision",
+    ]
+    baseline = next(row for row in table if row.candidate == BASELINE)
+    ours = _spelled(_mean(baseline.claimed)) if len(claimed) == 1 else NOTHING
+    lines = [_line(head), "|" + "---|" * len(head), *(_line(_claim_cells(row, ours)) for row in claimed)]
+    notes = [f"- {row.candidate}: {_plain(one)}" for row in claimed if row.claim for one in row.claim.notes]
+    yield "\n\n".join(["## What was claimed", "\n".join(lines), *(["\n".join(notes)] if notes else []), EPISODES])
+
+
+EPISODES = (
+    "A claim is measured on fresh training seeds and on episodes that were drawn for it alone, the search on others: "
+    "a score of the one says nothing beside a score of the other, not even of the same baseline."
+)
+
+
+def _claim_cells(row: Row, ours: str) -> list[str]:
+    claim = row.claim
+    assert claim is not None
+    guards = "; ".join(f"{_plain(name)}: {word}" for name, word in claim.guards.items())
+    return [
+        row.candidate, ours, _spelled(_mean(row.claimed)), claim.change, _spelled(claim.p), _versus(claim.n),
+        guards or NOTHING, _versus(claim.seconds), f"**{claim.decision}**",
+    ]  # fmt: skip
+
+
+def _versus(sides: Sequence[float | None]) -> str:
+    return " v ".join(_spelled(one) for one in sides) or NOTHING
+
+
+def _spelled(value: float | None) -> str:
+    return figure(value) if value is not None else NOTHING
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
 def _table(table: Sequence[Row], metric: str) -> str:
-    head = ["candidate", "kind", "status", metric, "effect", "p", "seeds", "lines", "parameters", "what was thought"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(_cells(row)) + " |" for row in table)])
+    head = ["candidate", "kind", "what became of it", "what it changed", f"{metric} in the search", "race", "p",
+            "seeds", "s a seed", "lines", "parameters", "what was thought"]  # fmt: skip
+    return "\n".join([_line(head), "|" + "---|" * len(head), *(_line(_cells(row)) for row in table)])
 
 
 def _cells(row: Row) -> list[str]:
-    interval = f" [{figure(row.interval[0])}, {figure(row.interval[1])}]" if row.interval else ""
-    effect = f"{signed(row.effect)}{interval} v {row.against}" if row.effect is not None else NOTHING
+    race = row.race
     return [
         row.candidate,
         row.kind or NOTHING,
-        row.status,
+        _plain(row.standing),
+        _change(row.changed or Changed()),
         f"[{figure(row.score)}](#{row.candidate})" if row.score is not None else NOTHING,
-        effect,
-        figure(row.p) if row.p is not None else NOTHING,
+        race.change if race else NOTHING,
+        _spelled(race.p if race else None),
         str(row.seeds),
+        figure(row.seconds / row.seeds) if row.seeds else NOTHING,
         str(row.lines) if row.lines is not None else NOTHING,
         f"{row.parameters:,}" if row.parameters is not None else NOTHING,
         _plain(row.description),
     ]
 
 
-def _plain(text: str) -> str:
-    """Return text that stays one cell of a table, whoever wrote it."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")[:200]
+def _change(one: Changed) -> str:
+    patch = [f"[{counted(one.lines, 'line')} of code]({one.patch})"] if one.patch else []
+    return "; ".join([*map(_plain, one.keys), *patch]) or NOTHING
+
+
+def _troubles(table: Sequence[Row]) -> Iterator[str]:
+    """Yield what failed or was refused, and why."""
+    told = [f"- {row.candidate} ({row.standing}): {_plain(row.trouble, most=500)}" for row in table if row.trouble]
+    if told:
+        yield "## What came to nothing\n\n" + "\n".join(told)
+
+
+def _plain(text: str, *, most: int = 200) -> str:
+    """Return text that stays one cell of a table and no link or picture, whoever wrote it."""
+    shown = "".join(one for one in " ".join(text.split())[:most] if one.isprintable())
+    for mark in "|[]":
+        shown = shown.replace(mark, f"\\{mark}")
+    return shown.replace("<", "&lt;")
 
 
 def _decisions(state: State) -> Iterator[str]:

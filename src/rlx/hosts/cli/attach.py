@@ -54,7 +54,7 @@ def outcome(run: Run) -> dict[str, Any]:
         "run": run.name,
         "path": str(run.path),
         "state": run.status,
-        "study": (run.metadata.get("lineage") or {}).get("study"),
+        "study": run.study or None,
         "return": spread((scores.of(seed) for seed in run.seeds), source=scores.source, metric=scores.metric),
         "seeds": [
             {

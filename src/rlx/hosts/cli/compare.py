@@ -21,7 +21,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from rlx.hosts.cli.output import paint, table
-from rlx.hosts.cli.words import figure, setting, signed
+from rlx.hosts.cli.words import figure, guarded, setting
 from rlx.runs import project
 
 if TYPE_CHECKING:
@@ -104,11 +104,7 @@ def _answer(baseline: str, candidate: dict[str, Any]) -> str:
     ]
     if candidate["verdict"] != "invalid" and candidate["reason"] not in candidate["line"]:
         lines.append(f"reason: {candidate['reason']}")
-    return "\n".join(lines + [f"guard: {_guarded(name, one)}" for name, one in candidate["guardrails"].items()])
-
-
-def _guarded(name: str, one: dict[str, Any]) -> str:
-    return f"{name} {one['answer']}: {signed(one['change'])} ({one['reason']})"
+    return "\n".join(lines + [f"guard: {name} {guarded(one)}" for name, one in candidate["guardrails"].items()])
 
 
 def _tables(sides: list[dict[str, Any]]) -> list[str]:

@@ -141,6 +141,8 @@ def _next(run: Run, status: str, *, is_evaluated: bool) -> str:
     name = run.name
     if status == "running":
         return f"rlx watch {name}"
+    if run.study:
+        return "rlx next"
     if run.is_script or (run.is_opaque and status == "completed"):
         return f"rlx plot {name}"
     if status == "completed":

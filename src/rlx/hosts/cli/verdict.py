@@ -11,7 +11,7 @@ import argparse
 from typing import Any
 
 from rlx.hosts.cli.output import say
-from rlx.hosts.cli.words import figure, plural, signed
+from rlx.hosts.cli.words import figure, guarded, plural, signed
 from rlx.runs import project
 
 
@@ -38,6 +38,10 @@ def _complexity(*, lines: int, parameters: int | None) -> str:
     return f"{plural(lines, 'changed line')} (a config key is one), {counted}"
 
 
+def _seconds(ours: float | None, theirs: float | None) -> list[str]:
+    return [f"time: {figure(ours)} v {figure(theirs)} s a seed"] if ours is not None and theirs is not None else []
+
+
 def judged(data: dict[str, Any]) -> list[str]:
     """Spell a judgement, with the level of its evidence and of its approval."""
     lines = [
@@ -50,8 +54,10 @@ def judged(data: dict[str, Any]) -> list[str]:
     lines += [
         f"seeds: {data['n'][0]} v {data['n'][1]}" + (f", {data['crashed']} crashed" if data["crashed"] else ""),
         f"why: {data['reason']}",
-        *(f"guard: {name}: {one['answer']} ({one['reason']})" for name, one in data["guardrails"].items()),
+        *(f"guard: {name}: {guarded(one)}" for name, one in data["guardrails"].items()),
         *(f"invalid: {one}" for one in data["objections"]),
+        *(f"note: {one}" for one in data["notes"]),
+        *_seconds(*data["seconds_a_seed"]),
         f"complexity: {_complexity(**data['complexity'])}",
         f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
     ]

@@ -6,7 +6,8 @@ import math
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rlx.errors import UsageError
 from rlx.figures import NOTHING as NOTHING
@@ -108,3 +109,10 @@ def _can_show(text: str) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def guarded(one: Mapping[str, Any]) -> str:
+    """Spell a guardrail's answer, the change that was seen, and where it leans to harm that is not shown."""
+    leaning = ", leans to harm" if one["leans_to_harm"] else ""
+    change = NOTHING if one["change"] is None else signed(one["change"])
+    return f"{one['answer']}{leaning}: {change} ({one['reason']})"

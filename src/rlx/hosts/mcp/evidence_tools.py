@@ -9,6 +9,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from rlx.errors import EvidenceInvalid, JobFailed, NotFound, Refused, RlxError, UsageError
+from rlx.hosts.cli.words import guarded
 from rlx.hosts.mcp.answer import Answer, Commands, Foreign, Page, foreign, page, shortened
 from rlx.hosts.mcp.call import document, in_thread, named, tool
 from rlx.hosts.mcp.run_tools import READS, Cursor, RunName, refuse_in_study
@@ -123,7 +124,7 @@ async def compare(
 
 
 def _judged(one: dict[str, Any]) -> dict[str, Any]:
-    guards = {name: f"{guard['answer']}: {guard['reason']}" for name, guard in one["guardrails"].items()}
+    guards = {name: guarded(guard) for name, guard in one["guardrails"].items()}
     kept = {key: one[key] for key in ("run", "verdict", "line", "reason", "settle", "notes", "commands")}
     return {**kept, "guardrails": guards}
 

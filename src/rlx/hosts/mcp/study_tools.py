@@ -11,6 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
+from rlx.hosts.cli.words import guarded
 from rlx.hosts.mcp.answer import Answer, Command, Page, page, shortened
 from rlx.hosts.mcp.call import document, in_thread, tool
 from rlx.hosts.mcp.evidence_tools import KEEPS, Figure, told_error
@@ -123,6 +124,7 @@ class StudyVerdict(Answer):
     reason: str | None = None
     guardrails: dict[str, str] = Field(default_factory=dict)
     objections: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
     level: str | None = None
     approval: str | None = None
     enforced: str | None = None
@@ -263,7 +265,7 @@ async def _judged(verb: str, candidate: str, study: str | None, ctx: Context) ->
     await in_thread(errant.forget)
     if found is None or "error" in found:
         raise told_error(found or {"error": f"rlx {verb} {candidate} ended without a word", "hint": "rlx doctor"})
-    guards = {name: f"{one['answer']}: {one['reason']}" for name, one in found["guardrails"].items()}
+    guards = {name: guarded(one) for name, one in found["guardrails"].items()}
     top = {key: found[key] for key in StudyVerdict.model_fields if key in found and key != "guardrails"}
     return shortened(StudyVerdict(**top, guardrails=guards, next=found["command"]))
 

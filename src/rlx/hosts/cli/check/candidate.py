@@ -21,6 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.launch.door import check
+    from rlx.loop.notes import beside
     from rlx.loop.proceed import next_of
     from rlx.study.study import find
 
@@ -33,6 +34,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "changes": dict(examined.candidate.changes),
         "files": [change.path for change in examined.changes],
         "lines": examined.lines,
+        "notes": list(filter(None, [beside(study, args.candidate, study.state().head)])),
         "command": next_of(study, args.candidate).command,
     }
 
@@ -43,4 +45,5 @@ def render(data: dict[str, Any]) -> str:
     lines += [f"file: {name}" for name in data["files"]]
     if data["files"]:
         lines.append(f"changed lines: {data['lines']}")
+    lines += [f"note: {one}" for one in data["notes"]]
     return "\n".join([*lines, f"next: {data['command']}"])

@@ -29,7 +29,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
-    cells = [[_cell(row[name]) for name in COLUMNS] for row in data["rows"]]
+    names = COLUMNS if data["is_tsv"] else ["standing" if name == "status" else name for name in COLUMNS]
+    cells = [[_cell(row[name]) for name in names] for row in data["rows"]]
     if data["is_tsv"]:
         return "\n".join("\t".join(line) for line in [list(COLUMNS), *cells])
     return "\n".join([table(COLUMNS, cells, right=(3, 4)), f"next: rlx study report {data['study']}"])

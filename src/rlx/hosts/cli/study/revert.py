@@ -13,7 +13,7 @@ from rlx.runs import project
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("candidate", help="a candidate's id")
-    parser.add_argument("--why", default="taken back by hand", metavar="TEXT", help="the reason, kept in the ledger")
+    parser.add_argument("--why", required=True, metavar="TEXT", help="the reason, kept in the ledger")
     parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
 
 
@@ -25,5 +25,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
-    head = f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}"
-    return "\n".join([f"{data['candidate']} is taken back: {data['why']}", head, "next: rlx next"])
+    lines = [
+        f"taken back: {data['candidate']}, {data['was']} ({data['says']}): {data['hypothesis']}",
+        f"why: {data['why']}",
+        *(f"{name}: {_moved(data[f'{name}_before'], data[name])}" for name in ("head", "incumbent")),
+    ]
+    return "\n".join([*lines, "next: rlx next"])
+
+
+def _moved(before: str | None, after: str | None) -> str:
+    return (before or "–") if before == after else f"{before or '–'} → {after or '–'}"

@@ -1,0 +1,38 @@
+"""What stands beside a judgement and decides nothing: what a candidate builds on, and how long its seeds took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlx.loop import scores
+from rlx.study.lifecycle import Phase
+from rlx.study.state import State
+from rlx.study.study import NULL, Study
+
+LONGER = 1.5
+"""So many times the other side's seconds a seed are said: less is what a busy machine does to means over seeds, and
+whoever trains in secret gains at most half as much again unnoticed. It is a note: a slower change may be honest."""
+
+
+def beside(study: Study, identity: str, against: str) -> str:
+    """Say that a candidate does not have the change of what it is raced against; empty where it has."""
+    if against in NULL or against in (one.id for one in study.chain(identity)):
+        return ""
+    on = study.candidate(identity).builds_on
+    return f"{identity} builds on {on}: it is raced against the head {against} without the change of {against}"
+
+
+def seconds_a_seed(state: State, candidate: str, phase: Phase) -> float | None:
+    """Return how long a candidate's seeds of a phase took on average, as their supervisor measured; None: not known."""
+    spent = [job.spent for job in scores.ended(state, candidate, phase) if job.spent is not None]
+    seeds = sum(one.seeds for one in spent)
+    return sum(one.seconds for one in spent) / seeds if seeds else None
+
+
+def longer(ours: float | None, theirs: float | None, *, against: str) -> Iterator[str]:
+    """Yield that a candidate's seeds took far longer than the other side's: steps are what its own code counts."""
+    if ours and theirs and theirs > LONGER * ours:
+        yield (
+            f"its seeds took {theirs:.3g} s each, {theirs / ours:.2g} times the {ours:.3g} s of {against}: "
+            "look whether it trains longer than its steps say"
+        )

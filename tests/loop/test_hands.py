@@ -1,0 +1,44 @@
+"""What is done by hand in a study: queueing, and taking back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx.errors import Refused
+from rlx.hosts.cli.study.revert import render
+from rlx.loop import queue
+from rlx.loop.proposals import revert
+from tests.loop.told import Told, typed
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    return Told(tmp_path)
+
+
+def test_only_what_could_be_launched_is_queued(told: Told) -> None:
+    draft, checked = told.proposed(0.01), told.checked(0.02)
+    with pytest.raises(Refused, match=f"{draft} is draft: it cannot be queued for a trial") as refused:
+        queue.add(told.study, draft, "trial")
+    assert refused.value.hint == f"rlx check candidate {draft}"
+    with pytest.raises(Refused, match=f"{checked} is validated: it cannot be queued for a promotion"):
+        queue.add(told.study, checked, "promotion")
+    assert queue.tickets(told.study) == []
+    assert queue.add(told.study, checked, "trial").plan == told.state.candidates[checked].plan
+    queue.add(told.study, "baseline", "confirmation")
+    assert [one.candidate for one in queue.tickets(told.study)] == [checked, "baseline"]
+
+
+def test_taking_back_shows_what_is_taken_and_asks_for_a_reason(told: Told) -> None:
+    identity = told.checked(0.01)
+    told.trained(identity, (400.0, 401.0, 402.0))
+    told.decide(identity, "advanced", says="p = 0.01 ≤ 0.17 at 6 seeds")
+    typed(told.study.root, f"rlx study revert {identity}", code=2)
+    assert told.state.head == identity
+    lines = render(revert(told.study, identity, why="it limps")).splitlines()
+    assert lines == [
+        f"taken back: {identity}, advanced (p = 0.01 ≤ 0.17 at 6 seeds): a step of 0.01 learns faster",
+        "why: it limps", f"head: {identity} → baseline", "incumbent: –", "next: rlx next",
+    ]  # fmt: skip
