@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import rlx
-from rlx import files
+from rlx import files, tools
 from rlx.errors import NotFound, UsageError
-from rlx.runs import process, store
+from rlx.runs import process, store, written
 from rlx.runs import run as runs
 from rlx.runs.metrics import MetricsWriter
+from rlx.runs.provenance import provenance
 from rlx.runs.run import Run
 
 MakeRun = Callable[..., Run]
@@ -168,3 +169,14 @@ def test_a_moved_project_reads_the_same(make_run: MakeRun, tmp_path: Path) -> No
 
     assert moved.status == "completed"
     assert moved.series("train/loss")[0].values.tolist() == [1.0, 0.5]
+
+
+def test_what_provenance_writes_of_a_git_repository_is_no_damage(tmp_path: Path) -> None:
+    tools.git("init", "--quiet", folder=tmp_path)
+    (tmp_path / "new.py").write_text("")
+    tools.git(
+        "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x", folder=tmp_path
+    )
+    row = {"time": 1.0, **provenance(tmp_path)}
+    assert row["git"]["untracked"] == ["new.py"]
+    assert written.fault(row, written.ATTEMPTS) == ""

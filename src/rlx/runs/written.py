@@ -59,8 +59,10 @@ def _is_text(value: object) -> bool:
 
 
 def _is_mapping(value: object) -> bool:
+    """Say whether a value maps to plain values and lists of lines, as provenance does."""
     return value is None or (
-        isinstance(value, dict) and not any(isinstance(one, (dict, list)) for one in value.values())
+        isinstance(value, dict)
+        and not any(isinstance(one, (dict, list)) and not _is_lines(one) for one in value.values())
     )
 
 
