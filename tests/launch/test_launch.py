@@ -53,7 +53,9 @@ def test_a_detached_run_outlives_the_shell_that_started_it(project: Project) -> 
         start_new_session=True,
     )
     assert json.loads(shell.stdout)["run"] == "tiny_001"
-    project.rlx("wait", "tiny_001", "--timeout", "120")
+    waited = project.rlx("wait", "tiny_001", "--timeout", "120")
+    assert "completed" in waited.stderr
+    assert project.rlx("wait", "tiny_001", "--json").stderr == ""
     assert project.run("tiny_001").status == "completed"
 
 

@@ -1,6 +1,6 @@
-"""Wait for a run to end. Exit code: 0 completed, 5 failed, interrupted or lost, 1 still running when the time is up.
+"""Wait for a run to end, and show how far it is.
 
-One seed that did not complete is enough for 5. How a study's job ended is what the study's ledger says, whatever its
+Exit code: 0 completed, 5 failed, interrupted or lost, 1 still running when the time is up. One seed that did not complete is enough for 5. How a study's job ended is what the study's ledger says, whatever its
 run says of itself; what follows from it is what `rlx next` says.
 
 Example: rlx wait cartpole_ppo_001 --timeout 300
@@ -14,6 +14,7 @@ from typing import Any
 from rlx.errors import JobFailed
 from rlx.hosts.cli.attach import outcome
 from rlx.hosts.cli.attach import render as render
+from rlx.hosts.cli.progress import follow
 from rlx.launch import launch
 from rlx.runs import project
 from rlx.runs.run import Run, find
@@ -26,7 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    ended = launch.wait(find(args.run, root=project.root()), timeout_seconds=args.timeout)
+    stay = launch.wait if args.json else follow
+    ended = stay(find(args.run, root=project.root()), timeout_seconds=args.timeout)
     state = _state(ended)
     codes = {COMPLETED: 0, RUNNING: 1}
     return {**outcome(ended), "state": state, "exit_code": codes.get(state, JobFailed.exit_code)}
