@@ -1,7 +1,8 @@
 """Wait for a run to end, and show how far it is.
 
-Exit code: 0 completed, 5 failed, interrupted or lost, 1 still running when the time is up. One seed that did not complete is enough for 5. How a study's job ended is what the study's ledger says, whatever its
-run says of itself; what follows from it is what `rlx next` says.
+Exit code: 0 completed, 5 failed, interrupted or lost, 1 still running when the time is up. One seed that did not
+complete is enough for 5. How a study's job ended is what the study's ledger says, whatever its run says of itself; what
+follows from it is what `rlx next` says.
 
 Example: rlx wait cartpole_ppo_001 --timeout 300
 """
