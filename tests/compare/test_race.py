@@ -74,6 +74,16 @@ def test_a_crashed_candidate_seed_scores_the_worst_seen_and_never_drops_out() ->
     assert race(HEAD, [None, *ahead[1:]], floor=-1e6).effect < race(HEAD, [None, *ahead[1:]]).effect
 
 
+def test_crashing_a_bad_seed_scores_no_better_than_finishing_it() -> None:
+    bad = [*up(TEN[:8], 150), 0.0, 0.0]
+    honest = confirm(TEN, bad)
+    crashing = confirm(TEN, [*bad[:8], None, None])
+    assert honest.answer == "not shown"
+    assert (crashing.answer, crashing.crashed) == ("not shown", 2)
+    ended = confirm(TEN, [*bad[:8], None, None], floor=0.0)
+    assert (ended.p, ended.effect) == (honest.p, honest.effect), "a metric that ends at 0"
+
+
 def test_a_candidate_that_only_crashes_was_not_tried() -> None:
     found = race(HEAD, [None, None, None])
     assert (found.step, found.reason) == ("invalid", "none of the candidate's 3 seeds has a score")

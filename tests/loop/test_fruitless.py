@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
+from rlx.runs.run import Run
+from tests.conftest import wait_until
 from tests.loop.mill import Mill
 
 pytestmark = pytest.mark.slow
@@ -125,3 +129,33 @@ def test_what_the_queue_did_says_why_it_was_refused_or_failed(mill: Mill) -> Non
     mill.study.ledger.append("moved", candidate="c003", before="validated", after="draft", why="edited")
     printed = mill.prints("study", "queue", "--work")
     assert "done: c003 (trial): refused\n  STATE: c003 is draft" in printed
+
+
+def ends_its_supervisor(mill: Mill, run: str) -> None:
+    """Kill the supervisor of a run of which every seed has begun, and wait until it is gone."""
+    path = mill.root / "runs" / run
+    wait_until(lambda: all(seed.events for seed in Run(path).seeds))
+    supervisor = Run(path).supervisor
+    assert supervisor is not None
+    os.kill(supervisor.pid, signal.SIGKILL)
+    wait_until(lambda: not Run(path).is_supervised and Run(path).status != "running")
+
+
+@pytest.mark.parametrize("what", ["runs/{run}", "runs/{run}/seed_*", "runs/{run}/seed_*/events.jsonl"])
+def test_a_run_that_is_removed_is_lost_and_was_paid_for(mill: Mill, what: str) -> None:
+    identity = mill.proposes(how="stay")
+    plan = mill.study.state().candidates[identity].plan
+    launched = mill.types("launch", identity, "--plan", str(plan), "--seeds", "2")
+    ends_its_supervisor(mill, launched["run"])
+    refused = mill.types("rm", launched["run"], "--yes", code=4)
+    assert (refused["error"], refused["hint"]) == (
+        f"{launched['run']} is evidence of the study more: its ledger names it", "rlx study log more"
+    )  # fmt: skip
+    for path in mill.root.glob(what.format(run=launched["run"])):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    mill.types("next")
+
+    job = mill.study.state().jobs[launched["job"]]
+    assert (job.outcome, job.spent) == ("lost", job.reserve)
+    assert launched["seeds"] == [0, 1]
+    assert mill.types("study", "audit")["problems"] == []

@@ -411,6 +411,16 @@ def test_a_confirmation_that_never_started_is_no_claim() -> None:
     assert one.codes == []
 
 
+def test_a_confirmation_that_was_started_is_a_claim_whatever_is_left_of_it() -> None:
+    one = launch(phase="confirmation", state="advanced")
+    one.story.job("gone", "c001", "confirmation", (1000,), outcome="lost", spent={"seeds": 0, "seconds": 0.0})
+    one.story.bring("c002", "advanced")
+    one.ask(candidate="c002", plan="c002-plan")
+    one.find(plan="c002-plan")
+
+    assert one.codes == ["CLAIMS"]
+
+
 def test_what_jobs_reserve_counts_until_they_end_and_what_they_spent_then() -> None:
     one = launch()
     one.contract = contract(budget={**BUDGET, "seeds": 9})

@@ -18,9 +18,10 @@ With .15 in the place of .17 they end 2.5 sd higher for 161; with .20, 2.7 sd fo
 Ties go to the simpler: a gain below the smallest that counts does not move the head to something more complex. A
 candidate that is simpler and not shown better is only named: nothing that may be worse moves the head.
 
-A score of None is a crashed seed. A candidate's scores the worst seen (`looks.with_failures`), unless all of them did:
-that is invalid, for it was not tried. A head's or a baseline's is left out and must be replaced, which flatters that
-side. NaN and infinity are no scores: they make it invalid.
+A score of None is a crashed seed. A candidate's scores the worst that the metric can be, or where that is not known as
+far below the worst seen as the best lies above it: crashing must not score better than finishing badly. Where all of
+them did it is invalid, for it was not tried. A head's or a baseline's is left out and must be replaced, which flatters
+that side. NaN and infinity are no scores: they make it invalid.
 
 What is not covered: scores whose spread differs much between the sides (a permutation test of means is then only
 approximate), and a candidate that fails on few seeds (one that fails on a quarter passes 10 times in 100 at ten).
@@ -142,7 +143,7 @@ def race(
 ) -> Race:
     """Race a candidate against the head, one score a seed in the order trained: (n,), (m,) → Race.
 
-    `floor` is the random policy's score where it is known: a crashed seed scores no better than it. `complexity` is the
+    `floor` is the worst that the metric can be where that is known: a crashed seed scores it. `complexity` is the
     head's and the candidate's, for ties; a gain below `min_effect` is one.
     """
     problem = _unusable({"head": head, "candidate": candidate}) or _scoreless(candidate)
@@ -201,7 +202,7 @@ class _Look:
 
     @classmethod
     def take(cls, base: Floats, gapped: Floats, replaced: int, *, floor: float | None, sign: float) -> _Look:
-        new = with_failures(base, gapped, floor=None if floor is None else sign * floor)
+        new = with_failures(base, gapped, floor=_beneath(base, gapped) if floor is None else sign * floor)
         above, below = permutation_tails(base, new)
         return cls(base, new, int(np.isnan(gapped).sum()), replaced, sign, float(above), float(below))
 
@@ -325,6 +326,16 @@ def _provisional(look: _Look, reason: str, planned: int) -> tuple[str, float]:
     parts = [f"{look.base.size} v {look.new.size} of {planned} seeds ({reason})"]
     parts += [f"a claim on {fewest} seeds passes a risky change {error:.0%} of the time"]
     return "; ".join(parts), error
+
+
+def _beneath(base: Floats, gapped: Floats) -> float:
+    """Return what a crashed seed scores where the metric has no end: as far below the worst seen as the best is above.
+
+    With the worst seen alone a change that crashes its bad seeds would be claimed three times as often as one that
+    finishes them.
+    """
+    seen = np.concatenate([base, gapped[np.isfinite(gapped)]])
+    return float(2 * seen.min() - seen.max())
 
 
 def _unusable(sides: Mapping[str, Scores]) -> str:

@@ -16,6 +16,8 @@ OWN = frozenset(
     {"return", "mean", "std", "median", "min", "max", "length_mean", "terminated_rate", "success_rate", "pass_rate"}
 )
 """The names of figures; no reward term can take one of them."""
+RATES = frozenset({"terminated_rate", "success_rate", "pass_rate"})
+"""Those that lie between 0 and 1."""
 
 
 class NoFigure(EvidenceInvalid):

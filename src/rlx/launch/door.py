@@ -24,7 +24,7 @@ from rlx.launch.resources import available_cores, visible_gpus
 from rlx.launch.supervisor import project_of
 from rlx.runs import process
 from rlx.runs.run import Run
-from rlx.runs.status import COMPLETED, run_status
+from rlx.runs.status import COMPLETED, LOST, run_status
 from rlx.study import approval, derive, gates, recipe, scope
 from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
@@ -350,13 +350,22 @@ def _start(study: Study, job: Launched) -> None:
         else:
             carried.carry(run, job.seeds, launcher)
     except (RlxError, OSError) as error:
-        _abandon(study, job.job, error.message if isinstance(error, RlxError) else str(error))
+        if study.state().jobs[job.job].process is None:
+            _abandon(study, job.job, error.message if isinstance(error, RlxError) else str(error))
         raise
 
 
 def _abandon(study: Study, job: str, says: str) -> None:
     nothing = Amount().document()
     study.ledger.append("ended", key=job, job=job, outcome="abandoned", seeds={}, spent=nothing, says=says)
+
+
+def _lose(study: Study, job: Job) -> None:
+    """Write that nothing is left of a job that was started: nobody can say that it used less than it may."""
+    study.ledger.append(
+        "ended", key=job.id, job=job.id, outcome="lost", seeds={str(seed): LOST for seed in job.seeds},
+        spent=job.reserve.document(), says="its run is gone",
+    )  # fmt: skip
 
 
 def _intend(study: Study, held: Held, job: Launched, examined: Examined) -> Launched:
@@ -549,14 +558,25 @@ def _close_lost(study: Study, job: Job) -> str:
     engine = carried.carried(run) if run is not None else None
     if engine is not None and engine.is_under_way:
         return ""
-    if run is None or job.process is None:
+    began = _began(job, run)
+    if job.process is None and not began:
         says = _never_began(engine)
         _abandon(study, job.id, says)
         return f"abandoned: {says}"
-    began = [seed for seed in run.seeds if seed.number in job.seeds and seed.events]
+    if run is None:
+        _lose(study, job)
+        return "its run is gone"
     spent = Amount(len(began), job.reserve.seconds * len(began) / max(1, len(job.seeds)))
     governed.close(study.ledger, job.id, run, governed.Ending(spent, is_lost=True))
     return "its supervisor is gone"
+
+
+def _began(job: Job, run: Run | None) -> list[int]:
+    """Return the seeds of a job that may have trained: those that left anything, and those whose folders are gone."""
+    if run is None:
+        return []
+    folders = {seed.number: seed.folder for seed in run.seeds}
+    return [seed for seed in job.seeds if seed not in folders or any(folders[seed].iterdir())]
 
 
 def _never_began(engine: carried.Carried | None) -> str:

@@ -16,6 +16,7 @@ from rlx.compare.guardrails import Better, Guard, Guardrail
 from rlx.compare.race import LEAST_SEEDS, Complexity, Confirmation, Race, confirm, race
 from rlx.config.expression import Expression
 from rlx.errors import Refused
+from rlx.evaluate.tally import RATES
 from rlx.figures import counted
 from rlx.launch import door
 from rlx.loop import notes, proceed, scores
@@ -173,12 +174,20 @@ def _race(contract: Contract, sides: Sides, complexity: tuple[Complexity, Comple
     assert metric is not None
     return race(
         *([one.score for one in side] for side in sides),
-        better=_better(contract), min_effect=metric.min_effect, complexity=complexity,
+        better=_better(contract), min_effect=metric.min_effect, complexity=complexity, floor=worst_of(contract),
     )  # fmt: skip
 
 
 def _better(contract: Contract) -> Better:
     return "lower" if contract.metric and contract.metric.direction == "minimize" else "higher"
+
+
+def worst_of(contract: Contract) -> float | None:
+    """Return the worst that the contract's metric can be, where rlx measures it and it has an end."""
+    is_ours = contract.evaluation is not None and contract.evaluation.level == "sealed"
+    if not is_ours or contract.metric is None or contract.metric.name not in RATES:
+        return None
+    return 0.0 if _better(contract) == "higher" else 1.0
 
 
 def head_for(state: State, identity: str) -> str:
@@ -220,7 +229,7 @@ def _confirmation(study: Study, sides: Sides) -> Confirmation:
     return confirm(
         *([one.score for one in side] for side in sides),
         better=_better(contract), alpha=metric.alpha, claims=metric.claims, min_effect=metric.min_effect,
-        seeds=metric.seeds, guardrails=_guardrails(study, contract, sides, (most, most)),
+        seeds=metric.seeds, guardrails=_guardrails(study, contract, sides, (most, most)), floor=worst_of(contract),
     )  # fmt: skip
 
 

@@ -71,11 +71,11 @@ class State:
 
     @property
     def claimed(self) -> frozenset[str]:
-        """The candidates that a claim was begun for: a confirmation that trained at least one seed, or may yet."""
+        """The candidates that a claim was begun for: a confirmation that was started, or may yet be."""
         return frozenset(
             job.candidate
             for job in self.jobs.values()
-            if job.phase == "confirmation" and job.candidate != BASELINE and (job.spent is None or job.spent.seeds)
+            if job.phase == "confirmation" and job.candidate != BASELINE and job.used_seeds
         )
 
     @property

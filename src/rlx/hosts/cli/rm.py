@@ -1,5 +1,7 @@
 """Delete runs, with everything in their folders. Asks first; off a terminal it wants --yes.
 
+A study's runs are its evidence, and stay.
+
 Example: rlx rm cartpole_ppo_001 cartpole_ppo_002 --yes
 """
 
@@ -10,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-from rlx.errors import Interrupted, UsageError
+from rlx.errors import Interrupted, Refused, UsageError
 from rlx.hosts.cli import words
 from rlx.hosts.cli.output import say
 from rlx.runs import project
@@ -28,6 +30,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     doomed = list({found.path: found for found in map(_whole_name, args.runs)}.values())
     for found in doomed:
         store.refuse_running(found)
+        _refuse_evidence(found)
     sizes = [_size(found) for found in doomed]
     if not args.yes:
         _ask(doomed, sum(sizes))
@@ -42,6 +45,16 @@ def _whole_name(reference: str) -> Run:
     if found.name != os.path.basename(os.path.normpath(reference)):  # noqa: PTH119
         raise UsageError(f"`{reference}` is not a run's whole name", hint=f"rlx rm {found.name}")
     return found
+
+
+def _refuse_evidence(found: Run) -> None:
+    """Raise where a study's ledger names the run: its scores, and what it has spent, rest on it."""
+    from rlx.study.study import studies
+
+    for study in studies(project.root()):
+        if any(job.run == found.name for job in study.state().jobs.values()):
+            says = f"{found.name} is evidence of the study {study.name}: its ledger names it"
+            raise Refused(says, hint=f"rlx study log {study.name}")
 
 
 def _size(found: Run) -> int:
