@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from rlx.study.candidate import Candidate
 from rlx.study.report import Surroundings, markdown, outcome, rows
 from tests.study.story import Story
 from tests.study.test_gates import contract
@@ -63,3 +64,14 @@ def test_a_policy_without_a_score_does_not_spoil_the_mean_and_lines_and_paramete
     assert (row.scores, row.score) == ((4.0, 5.0, 6.0, 5.0), 5.0)
     assert (row.lines, row.parameters) == (12, 4610)
     assert "| 12 | 4,610 |" in told(story)
+
+
+def test_texts_of_others_stay_text_in_the_table() -> None:
+    hypothesis = "\x1b[2J\n# big | a \\| b <img src=x> ![x](http://evil/x.png) [go](javascript:alert(1)) `rm`"
+    found = Candidate(id="c001", kind="code", hypothesis=hypothesis)
+    story = Story()
+    story.propose("c001")
+    page = markdown(story.state, contract(), rows(story.state, {"c001": found}), AROUND)
+    (line,) = [line for line in page.splitlines() if "big" in line]
+    assert line.count(" | ") == 9
+    assert not any(bad in page for bad in ("\x1b", "<img", "](http", "](javascript"))
