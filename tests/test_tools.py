@@ -61,6 +61,35 @@ def test_git_bytes_tells_gits_last_words_and_takes_none_of_our_settings(
         tools.git_bytes("-c", "core.quotePath=off", "cat-file", "-p", "none", folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GIT_DIR", "/nowhere"),
+        ("GIT_WORK_TREE", "/"),
+        ("GIT_INDEX_FILE", "/nowhere/index"),
+        ("GIT_OBJECT_DIRECTORY", "/nowhere"),
+        ("GIT_CEILING_DIRECTORIES", "/"),
+        ("GIT_NAMESPACE", "other"),
+        ("GIT_CONFIG_PARAMETERS", "'core.bare'='true'"),
+        ("GIT_CONFIG_GLOBAL", "/nowhere"),
+    ],
+)
+def test_variables_of_whoever_calls_lead_git_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    tools.git_bytes("init", "--quiet", folder=tmp_path)
+    (tmp_path / "one.py").touch()
+    tools.git_bytes("add", "one.py", folder=tmp_path)
+    listing = ("ls-files", "--cached", "--full-name")
+    expected = tools.git(*listing, folder=tmp_path), tools.git("rev-parse", "--show-toplevel", folder=tmp_path)
+    monkeypatch.setenv(name, value)
+    assert expected[0] == "one.py\n"
+    assert (
+        tools.git(*listing, folder=tmp_path),
+        tools.git("rev-parse", "--show-toplevel", folder=tmp_path),
+    ) == expected
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="NO ssh-keygen HERE: signatures are not tested")
 def test_a_signature_is_made_and_verified_by_the_systems_own_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,10 +22,17 @@ def git(*arguments: str, folder: Path) -> str | None:
             timeout=30,
             check=True,
             stdin=subprocess.DEVNULL,
+            env=_git_environment(),
         )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.decode("utf-8", "replace")
+
+
+def _git_environment() -> dict[str, str]:
+    """Return our variables without the GIT_ ones, which could name another repository, index or program."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**own, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def git_bytes(
@@ -41,14 +48,13 @@ def git_bytes(
 
     Nothing of our own GIT_* variables reaches it but `environment`; `keeps` are descriptors it holds open.
     """
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     verb = next(word for word, before in zip(arguments, ("", *arguments), strict=False) if "-c" not in (word, before))
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
             capture_output=True,
             input=stdin,
-            env={**own, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", **(environment or {})},
+            env={**_git_environment(), **(environment or {})},
             pass_fds=tuple(keeps),
             timeout=timeout_seconds,
             check=False,

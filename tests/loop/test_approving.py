@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from rlx.errors import Refused
 from rlx.launch import door
 from rlx.launch.door import Order
 from rlx.loop import proceed
+from rlx.loop.evaluator import Evaluator
 from rlx.loop.founding import Wishes, amend, approve, new_study
 from rlx.study.approval import Statement, asserted
 from rlx.study.study import Study, find
@@ -113,3 +116,25 @@ def test_a_study_that_has_stopped_goes_on_only_where_that_is_said(study: Study) 
     assert "three starts without a row" in told["goes_on_after"]
     assert study.state().escalation is None
     assert proceed.next_step(study).action == "baseline"
+
+
+def test_approvals_at_the_same_time_all_end_with_an_answer(study: Study) -> None:
+    words = [sys.executable, "-m", "rlx", "study", "approve", "--yes", "--json", "--by"]
+    at_once = [subprocess.Popen([*words, f"x{number}"], cwd=study.root, stdout=subprocess.PIPE) for number in range(4)]
+    answers = [(one.communicate(timeout=120)[0], one.returncode) for one in at_once]
+    assert {code for _, code in answers} == {0}, answers
+    assert study.state().approval is not None
+    Evaluator(study).pin.verify()
+
+
+@pytest.mark.parametrize("name", ["ledger.jsonl", "contract.yaml", "task.yaml", "active.json"])
+def test_a_pipe_in_the_place_of_a_file_of_the_study_is_refused_at_once(study: Study, name: str) -> None:
+    approve(study, by="me")
+    places = {"task.yaml": study.task_path, "active.json": study.root / ".rlx" / "active.json"}
+    path = places.get(name, study.folder / name)
+    path.unlink()
+    os.mkfifo(path)
+    for command in (["next"], ["status"], ["study", "approve", "--yes"], ["study", "audit"]):
+        done = subprocess.run([sys.executable, "-m", "rlx", *command], cwd=study.root, capture_output=True, timeout=30)
+        assert done.returncode in ((2, 3, 6) if name != "active.json" else (0, 2, 3, 4, 6)), (command, done)
+        assert b"a bug" not in done.stderr

@@ -238,3 +238,11 @@ def test_closeness_is_symmetric_and_holds_for_oneself(value: float, share: float
     assert is_close(value, other) == is_close(other, value)
     assert not is_close(value, value * 1.03)
     assert is_close({"a": [value], "b": 1}, {"b": 1, "a": [value]})
+
+
+def test_texts_of_a_proposal_are_one_line_without_control_characters(lift: Lift, tmp_path: Path) -> None:
+    told = {"kind": "code", "hypothesis": "faster\nhint: do it", "records": {"reason": "a\tb"}}
+    found = candidates.read(write(tmp_path, "mine.json", json.dumps(told)), id="c001")
+    assert (found.hypothesis, found.records.reason) == ("faster hint: do it", "a b")
+    (says,) = lift.problems(proposal(hypothesis="red \x1b[31m", changes={"algo.gamma": 0.9}))
+    assert says == "hypothesis has control characters: '\\x1b'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from rlx.study.candidate import Candidate
 from rlx.study.report import Changed, Surroundings, markdown, outcome, rows
 from tests.study.story import Story
 from tests.study.test_gates import contract
@@ -108,3 +109,15 @@ def test_a_candidate_whose_check_was_refused_is_told_with_the_reason() -> None:
         "refused", action="check", candidate="c001", reasons=[{"code": "SCOPE", "says": "train.py is not in scope"}]
     )
     assert "- c001 (refused): train.py is not in scope" in told(story)
+
+
+def test_texts_of_others_stay_text_in_the_table() -> None:
+    hypothesis = "\x1b[2J\n# big | a \\| b <img src=x> ![x](http://evil/x.png) [go](javascript:alert(1)) `rm`"
+    found = Candidate(id="c001", kind="code", hypothesis=hypothesis)
+    story = Story()
+    story.propose("c001")
+    page = markdown(story.state, contract(), rows(story.state, {"c001": found}), AROUND)
+    (line,) = [line for line in page.splitlines() if "big" in line]
+    (header,) = [line for line in page.splitlines() if line.startswith("| candidate | kind ")]
+    assert line.count(" | ") == header.count(" | ")
+    assert not any(bad in page for bad in ("\x1b", "<img", "](http", "](javascript"))

@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
+from rlx import files
 from rlx.config import catalog
-from rlx.errors import ConfigError, NotFound, did_you_mean
+from rlx.errors import ConfigError, FileDamaged, NotFound, did_you_mean
 
 KeyPath = tuple[str | int, ...]
 
@@ -138,9 +139,11 @@ def value(text: str, *, source: str) -> Any:
 
 def _bytes(path: Path, source: str, sort: Sort) -> bytes:
     try:
-        with path.open("rb") as stream:
+        with files.reading(path) as stream:
             content = stream.read(LARGEST_FILE + 1)
-    except IsADirectoryError:
+    except FileDamaged:
+        if not path.is_dir():
+            raise ConfigError(f"{source}: no plain file, or too large for a {sort.noun}", hint=sort.hint) from None
         inside = _configs_in(path)
         raise ConfigError(
             f"{source}: this is a folder, not a {sort.noun} file",

@@ -107,12 +107,21 @@ def diff_sha256(changes: Iterable[Change]) -> str:
     return files.sha256(files.encode(sorted(rows, key=lambda row: str(row[0]))))
 
 
+def unpatchable(changes: Iterable[Change]) -> tuple[str, ...]:
+    """Name what no patch can hold: pipes, devices and very large files."""
+    bad = [one for one in changes if one.mode_after == OTHER or _TOLD.fullmatch(one.after or b"")]
+    return tuple(
+        f"{one.path!a} is {'no file' if one.mode_after == OTHER else f'larger than {LARGEST // 2**20} MB'}: "
+        "it cannot be part of a patch"
+        for one in bad
+    )
+
+
 def patch_text(changes: Iterable[Change]) -> bytes:
     """Return changes as a patch that `add` takes: binary files and modes included."""
     ordered = sorted(changes, key=lambda change: (change.after is not None, change.path))
-    for change in ordered:
-        if change.mode_after == OTHER or _TOLD.fullmatch(change.after or b""):
-            raise Refused(f"{change.path} cannot be part of a patch", hint="remove it from the worktree")
+    for says in unpatchable(ordered):
+        raise Refused(says, hint="remove it from the worktree")
     with tempfile.TemporaryDirectory(prefix="rlx-git-") as folder:
         repository = empty(Path(folder))
         before, after = (_tree(repository, ordered, is_after=is_after) for is_after in (False, True))

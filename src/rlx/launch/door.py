@@ -168,6 +168,8 @@ def _problems(
     study: Study, contract: Contract, task: Task, candidate: Candidate, changes: Sequence[Change]
 ) -> tuple[str, ...]:
     """Return all that is wrong with a candidate and its change of code, beside the others of its study."""
+    if bad := worktree.unpatchable(changes):
+        return bad
     code = {one.id: _code(study, one.id) for one in study.candidates()}
     patch = worktree.patch_text(changes)
     below = (study.patch(candidate.builds_on) if candidate.builds_on not in NULL else None) or b""
@@ -224,7 +226,7 @@ def _experiment(
 
 
 def _file_hash(study: Study) -> str:
-    return files.sha256(study.task_path.read_bytes())
+    return files.sha256(files.read_bytes(study.task_path))
 
 
 def _hash(value: object) -> str:

@@ -19,12 +19,12 @@ from typing import Any
 
 from rlx import files, tools
 from rlx.errors import EvidenceInvalid, NotFound, Refused, RlxError
-from rlx.launch.difference import diff, diff_sha256, patch_text, sweep
+from rlx.launch.difference import diff, diff_sha256, patch_text, sweep, unpatchable
 from rlx.launch.repository import QUIET, opened, top_and_common
 
 __all__ = [
     "add", "apply", "diff", "diff_sha256", "dirty", "head", "patch_text", "remove", "repair", "snapshot", "sweep",
-    "tree_of",
+    "tree_of", "unpatchable",
 ]  # fmt: skip
 
 MARK = "rlx.json"

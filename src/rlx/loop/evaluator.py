@@ -57,16 +57,18 @@ class Evaluator:
 
     def fresh(self) -> Pin:
         """Pin the baseline's tree anew, whatever is there: what an approval is for."""
-        for path in (self.study.evaluator, self.study.evaluator.with_name("evaluator.json")):
-            _remove(path)
-        return self._made(self.study.evaluator)
+        with files.locked(self.study.evaluator):  # others may approve, or look, at this moment
+            for path in (self.study.evaluator, self.study.evaluator.with_name("evaluator.json")):
+                _remove(path)
+            return self._made(self.study.evaluator)
 
     def _approved(self) -> str | None:
         approval = self.study.state().approval
         return str(approval.event["evaluator"]) if approval and approval.event.get("evaluator") else None
 
     def _pinned(self, approved: str | None) -> Pin:
-        made = self._made(self.study.evaluator)
+        with files.locked(self.study.evaluator):
+            made = self._made(self.study.evaluator)
         if approved is not None and made.sha256 != approved:
             raise EvidenceInvalid("the pinned commit gives another evaluator than was approved", hint="rlx study audit")
         return made

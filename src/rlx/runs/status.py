@@ -50,7 +50,7 @@ def _undamaged(events: Iterable[dict[str, Any]], *, is_alive: bool | None, heart
     if last is None:
         return SeedStatus(PREPARED)
     if last["event"] in ENDED:
-        return SeedStatus(str(last["event"]), str(last.get("reason", "")), attempt)
+        return SeedStatus(str(last["event"]), " ".join(str(last.get("reason", "")).split()), attempt)
     if is_alive is None:
         is_alive = heartbeat_age is not None and heartbeat_age < STALE_SECONDS
         return SeedStatus(RUNNING, "", attempt) if is_alive else SeedStatus(LOST, HEARTBEAT_STOPPED, attempt)

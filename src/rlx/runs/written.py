@@ -12,7 +12,7 @@ from rlx import files
 
 EVENTS, ATTEMPTS, METRICS = "events.jsonl", "attempts.jsonl", "metrics.jsonl"
 _NEEDS = {EVENTS: ("event", "time"), ATTEMPTS: ("time",)}
-_EVENT_NEEDS = {"evaluated": ("step", "mean"), "resumed": ("step", "label")}
+_EVENT_NEEDS = {"evaluated": ("step", "mean"), "resumed": ("step",)}
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_mapping(value: object) -> bool:
-    """Say whether a value maps to plain values and lists of lines, as provenance does."""
-    return value is None or (
-        isinstance(value, dict)
-        and not any(isinstance(one, (dict, list)) and not _is_lines(one) for one in value.values())
-    )
+    return value is None or isinstance(value, dict)
 
 
 def _is_lines(value: object) -> bool:

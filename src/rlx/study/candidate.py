@@ -110,7 +110,17 @@ def parse(proposal: Document, *, id: str | None = None) -> Candidate:
         return document.build(proposal, Candidate)
     if proposal.data.get("id") not in (None, id):
         raise ConfigError(f"{proposal.place(('id',))}: `id` is given by rlx: leave it out", hint=f"it will be {id}")
-    return document.build(Document(proposal.source, {**proposal.data, "id": id}, proposal.places), Candidate)
+    data = {
+        key: _one_line(value) if key in ("hypothesis", "records") else value for key, value in proposal.data.items()
+    }
+    return document.build(Document(proposal.source, {**data, "id": id}, proposal.places), Candidate)
+
+
+def _one_line(value: Any) -> Any:
+    """Return a candidate's text on one line, or its records' texts."""
+    if isinstance(value, dict):
+        return {key: _one_line(one) for key, one in value.items()}
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def encode(candidate: Candidate) -> bytes:
@@ -177,6 +187,8 @@ def _text_problems(candidate: Candidate) -> Iterator[str]:
     for name, text in texts.items():
         if len(text) > LONGEST_TEXT:
             yield f"{name} is longer than {LONGEST_TEXT} characters"
+        if not text.replace("\n", " ").isprintable():
+            yield f"{name} has control characters: {next(sign for sign in text if not sign.isprintable())!a}"
 
 
 def _record_problems(candidate: Candidate) -> Iterator[str]:

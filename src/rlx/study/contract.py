@@ -121,7 +121,7 @@ def read(path: Path) -> Contract:
 
 def sha256(path: Path) -> str:
     """Return the hash of the file's bytes: what an approval is for."""
-    return files.sha256(path.read_bytes())
+    return files.sha256(files.read_bytes(path))
 
 
 def dump(contract: Contract) -> str:

@@ -130,7 +130,7 @@ def _row(state: State, name: str, candidate: Candidate | None, changed: Changed 
     return Row(
         candidate=name,
         kind=candidate.kind if candidate else "",
-        description=candidate.hypothesis if candidate else "what there is, unchanged",
+        description=" ".join(candidate.hypothesis.split()) if candidate else "what there is, unchanged",
         status=standing.state if standing else "baseline",
         scores=tuple(score.value for phase in SEARCH for score in measured[phase] if math.isfinite(score.value)),
         claimed=tuple(score.value for score in measured[CLAIM] if math.isfinite(score.value)),
@@ -256,13 +256,13 @@ def _facts(state: State, contract: Contract, around: Surroundings) -> Iterator[s
             f"- spent: {state.spent.seeds} of {budget.seeds} seeds, {state.spent.seconds / 3600:.2g} of "
             f"{budget.hours:g} h; candidates launched: {len(state.launched)}; claims begun: {state.claims}"
         )
-    yield f"- evidence: {around.level}; approval: {around.approval}; enforced: {around.enforced}"
+    yield f"- evidence: {around.level}; approval: {_plain(around.approval)}; enforced: {around.enforced}"
     yield from (f"- not ruled out: {one}" for one in around.forgeable)
     yield f"- refusals: {state.refusals}; rows in the ledger: {state.rows}; its head: `{around.head}`"
     if state.stop:
-        yield f"- stopped: {state.stop}"
+        yield f"- stopped: {_plain(state.stop)}"
     if state.escalation:
-        yield f"- a person must look: {state.escalation}"
+        yield f"- a person must look: {_plain(state.escalation)}"
     for one in state.violations:
         yield f"- **the ledger is not sound**: {one}"
 
@@ -355,11 +355,11 @@ def _troubles(table: Sequence[Row]) -> Iterator[str]:
 
 
 def _plain(text: str, *, most: int = 200) -> str:
-    """Return text that stays one cell of a table and no link or picture, whoever wrote it."""
+    """Return text that stays text and one cell of a table, whoever wrote it: no control characters, links or HTML."""
     shown = "".join(one for one in " ".join(text.split())[:most] if one.isprintable())
-    for mark in "|[]":
+    for mark in "\\|[]":
         shown = shown.replace(mark, f"\\{mark}")
-    return shown.replace("<", "&lt;")
+    return shown.replace("](", "]\\(").replace("<", "&lt;")
 
 
 def _decisions(state: State) -> Iterator[str]:

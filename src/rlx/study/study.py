@@ -113,7 +113,7 @@ class Study:
     def patch(self, identity: str) -> bytes | None:
         """Return a candidate's change of code against the baseline, as it was checked; None where it has none."""
         try:
-            return self.patch_path(identity).read_bytes() or None
+            return files.read_bytes(self.patch_path(identity)) or None
         except FileNotFoundError:
             return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import py_compile
 import subprocess
 import sys
@@ -61,6 +62,16 @@ def test_an_edited_evaluator_or_environment_is_out_of_scope(agent: Walker) -> No
     assert "SCOPE: envs/line.py" in told
     assert "SCOPE: configs/line.yaml: belongs to the evaluator" in told
     assert "SCOPE: envs/pay.py: it changes outside of `reward`" in told
+
+
+def test_a_pipe_and_a_very_large_file_in_a_worktree_are_refused_by_name(agent: Walker) -> None:
+    identity, tree = agent.proposes("what no patch can hold")
+    os.mkfifo(tree / "envs" / "pipe")
+    with (tree / "envs" / "weights.bin").open("wb") as stream:
+        stream.truncate(40 * 2**20)
+    told = agent.is_refused(identity)
+    assert "'envs/pipe' is no file: it cannot be part of a patch" in told
+    assert "'envs/weights.bin' is larger than 32 MB: it cannot be part of a patch" in told
 
 
 def test_files_that_act_by_their_name_alone_and_links_out_of_the_tree_are_refused(agent: Walker) -> None:

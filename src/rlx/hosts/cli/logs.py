@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.errors import NotFound
+from rlx.hosts.cli.output import harmless
 from rlx.runs import project
 from rlx.runs.run import Run, find
 from rlx.runs.status import RUNNING
@@ -55,7 +56,7 @@ def _follow(found: Run, paths: list[Path]) -> None:
                 stream.seek(offsets.get(path, 0))
                 content = stream.read()
             offsets[path] = offsets.get(path, 0) + len(content)
-            sys.stdout.write(content.decode("utf-8", "replace"))
+            sys.stdout.write(harmless(content.decode("utf-8", "replace")))
         sys.stdout.flush()
         if not is_running:
             return

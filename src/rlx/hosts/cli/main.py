@@ -9,7 +9,7 @@ import sys
 from rlx import TYPE_CHECKING, __version__
 from rlx.errors import Interrupted, Refused, RlxError, UsageError, did_you_mean
 from rlx.hosts.cli.commands import COMMANDS, GROUPS, module_name
-from rlx.hosts.cli.output import has_colour
+from rlx.hosts.cli.output import harmless, has_colour, plain
 
 if TYPE_CHECKING:
     import argparse
@@ -85,7 +85,7 @@ def _print(module: Any, data: dict[str, Any], *, as_json: bool) -> None:
         shown = {key: value for key, value in data.items() if key != "exit_code"}
         sys.stdout.write(encode({"schema": SCHEMA, **shown}).decode() + "\n")
     else:
-        text = module.render(data)
+        text = module.render(plain(data))
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
     sys.stdout.flush()
 
@@ -127,10 +127,10 @@ def _report(error: RlxError, *, as_json: bool = False) -> int:
             "schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint, **reasons,
         }  # fmt: skip
         sys.stdout.write(encode(document).decode() + "\n")
-    red, plain = ("\x1b[31m", "\x1b[0m") if has_colour(sys.stderr) else ("", "")
-    print(f"{red}error:{plain} {error.message}", file=sys.stderr)
+    red, end = ("\x1b[31m", "\x1b[0m") if has_colour(sys.stderr) else ("", "")
+    print(f"{red}error:{end} {harmless(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"\nhint: {error.hint}", file=sys.stderr)
+        print(f"\nhint: {harmless(error.hint)}", file=sys.stderr)
     return error.exit_code
 
 

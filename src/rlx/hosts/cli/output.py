@@ -6,10 +6,37 @@ import os
 import sys
 from collections.abc import Sequence
 
+from rlx import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _STATE_COLOURS = {
     "completed": "green", "running": "cyan", "failed": "red", "lost": "red", "interrupted": "yellow", "prepared": "dim",
 }  # fmt: skip
+
+
+_DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+"""Signs that turn the direction of text around, or end a line."""
+_ESCAPED = {code: ascii(chr(code))[1:-1] for code in (*range(32), *range(0x7F, 0xA0), *_DIRECTIONS)
+            if chr(code) not in "\n\t"}  # fmt: skip
+_OWN_WORDS = ("hint:", "next:", "error:", "note:")
+
+
+def harmless(text: str) -> str:
+    """Return text that a terminal only shows: control characters are spelt, and no line of it looks like rlx's own."""
+    first, *rest = text.translate(_ESCAPED).split("\n")
+    return "\n".join([first, *(f"  {line}" if line.lower().startswith(_OWN_WORDS) else line for line in rest)])
+
+
+def plain(data: Any) -> Any:
+    """Return a command's data with every text of it harmless: much of it was written by candidates, jobs and logs."""
+    if isinstance(data, str):
+        return harmless(data)
+    if isinstance(data, dict):
+        return {plain(key): plain(value) for key, value in data.items()}
+    return [plain(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
 def has_colour(stream: object = None) -> bool:

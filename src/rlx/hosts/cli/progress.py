@@ -8,7 +8,7 @@ from collections import deque
 from pathlib import Path
 from typing import Protocol
 
-from rlx.hosts.cli.output import has_colour
+from rlx.hosts.cli.output import harmless, has_colour
 from rlx.hosts.cli.words import figure
 from rlx.launch import launch
 from rlx.runs.run import Run, Seed
@@ -123,7 +123,7 @@ def show(display: Display, *, timeout_seconds: float | None = None) -> None:
     screen = _Screen() if has_colour(sys.stderr) else _Lines()
     is_last = False
     while not is_last:
-        lines = display.read()
+        lines = [harmless(line).replace("\n", " ") for line in display.read()]
         is_last = display.is_over or time.monotonic() >= deadline
         screen.draw(lines, is_last=is_last)
         if not is_last:

@@ -72,7 +72,7 @@ def _label(events: list[dict[str, Any]]) -> str:
         return ""
     last = resumed[-1]
     missing = f" ({last['missing']})" if last.get("missing") else ""
-    return f"{last['label']} from step {last['step']:,}{missing}"
+    return f"{last.get('label')} from step {last['step']:,}{missing}"
 
 
 def render(data: dict[str, Any]) -> str:

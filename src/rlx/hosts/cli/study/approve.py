@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.errors import Refused, UsageError
-from rlx.hosts.cli.output import say
+from rlx.hosts.cli.output import plain, say
 from rlx.hosts.cli.study import show
 from rlx.hosts.cli.words import when
 from rlx.runs import project
@@ -49,7 +49,7 @@ def _ask(overview: dict[str, Any]) -> None:
     """Show what is approved and have its name typed; off a terminal nobody is there to read it."""
     if not sys.stdin.isatty():
         raise Refused("nobody at a terminal has read the contract", hint="rlx study show, then rlx study approve --yes")
-    say(show.screen(overview))
+    say(show.screen(plain(overview)))
     say(f"\ntype the study's name ({overview['study']}) to approve all of this")
     if sys.stdin.readline().strip() != overview["study"]:
         raise Refused("not approved", hint="rlx study approve")
