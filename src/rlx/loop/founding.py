@@ -113,17 +113,20 @@ def _refreshed(study: Study, task: Task) -> Contract:
     return _looked_at(study, contract, {"task"}, task)
 
 
+_NO_TASK = "rlx task new NAME --config FILE, or --train COMMAND for a repository that trains with its own"
+
+
 def find_task(root: Path, name: str | None) -> Task:
     """Return the task that is named, else the only one."""
     known = task_names(root)
     if name is None and len(known) == 1:
         name = known[0]
     if name is None:
-        hint = f"name one: {', '.join(known)}" if known else "rlx task new NAME --config FILE"
+        hint = f"name one: {', '.join(known)}" if known else _NO_TASK
         raise UsageError("which task?", hint=hint) if known else NotFound("there is no task here", hint=hint)
     path = task_folder(root, name) / "task.yaml"
     if not path.is_file():
-        hint = f"there are {', '.join(known)}" if known else "rlx task new NAME --config FILE"
+        hint = f"there are {', '.join(known)}" if known else _NO_TASK
         raise NotFound(f"no task `{name}`", hint=hint)
     return tasks.read(path)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -58,7 +58,7 @@ class Adapter(Section):
     eval: Argv = ()
     config_system: Literal["rlx", "hydra", "argparse", "tyro", "yaml", "gin", "dataclasses", "custom", "none"] = "none"
     override: Text = "{key}={value}"
-    defaults: dict[str, Text | int | float | bool | None] = Field(default_factory=dict)
+    defaults: dict[str, Text | int | float | bool | list[Any] | None] = Field(default_factory=dict)
     steps: Count | None = None
     metrics: Source | None = None
     result: Source | None = None
