@@ -85,18 +85,20 @@ def _refuse_approved(root: Path, task: str) -> None:
             )
 
 
-def refresh_task(root: Path, name: str | None, *, mission: str | None = None) -> Task:
+def refresh_task(root: Path, name: str | None, *, mission: str | None = None, changes: Sequence[str] = ()) -> Task:
     """Read a task's facts again from the files as they are, unless a study of it was approved on the old ones.
 
-    With a mission, that is what the task is about from now on. Studies whose point this settles have it confirmed.
+    With a mission, that is what the task is about from now on; changes (`adapter.metrics.step=iteration`) are its keys.
+    Studies whose point this settles have it confirmed.
     """
-    task = find_task(root, name)
+    task = _changed(root, find_task(root, name), changes)
     _refuse_approved(root, task.name)
     if task.adapter.config is not None:
         facts = derive.task_of(root / task.adapter.config, root=root, name=task.name).facts
     else:
         there = [one for one in task.facts if (root / one.file).is_file()]
         facts = tuple(derive.fact(one.what, one.file, root=root, line=one.line) for one in there)
+        task = derive.told_anew(task, root)
     card = task.card if mission is None else task.card.model_copy(update={"mission": mission})
     task = task.model_copy(update={"facts": facts, "card": card})
     looked_at = [(one, _refreshed(one, task)) for one in studies(root) if one.task_name == task.name]
@@ -105,6 +107,18 @@ def refresh_task(root: Path, name: str | None, *, mission: str | None = None) ->
         files.write_atomic(study.contract_path, contracts.dump(contract).encode())
         noticed(study)
     return task
+
+
+def _changed(root: Path, task: Task, changes: Sequence[str]) -> Task:
+    """Return a task with other values of some keys."""
+    if not changes:
+        return task
+    document = documents.load(task_folder(root, task.name) / tasks.FILE, sort=tasks.SORT)
+    wanted = {key: value for text in changes for key, value in [setting(text)]}
+    changed = documents.build(Document(document.source, laid(document.data, wanted), document.places), Task)
+    if changed.name != task.name:
+        raise Refused("a task keeps its name", hint="rlx task new NAME")
+    return changed
 
 
 def _refreshed(study: Study, task: Task) -> Contract:
@@ -144,6 +158,7 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
         "launcher": adapter.launcher.executor,
     }
     problems = tasks.problems(task, root)
+    has_study = any(one.task_name == task.name for one in studies(root))
     return {
         "task": task.name,
         "kind": adapter.kind,
@@ -153,7 +168,7 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
         "facts": len(task.facts),
         "problems": list(problems),
         "file": (task_folder(root, task.name) / "task.yaml").relative_to(root).as_posix(),
-        "command": f"rlx study new NAME --task {task.name}",
+        "command": "rlx next" if has_study else f"rlx study new NAME --task {task.name}",
     }
 
 

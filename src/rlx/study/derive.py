@@ -230,6 +230,15 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     return Task(name=name, card=card, adapter=adapter, surfaces=surfaces, facts=tuple(facts))
 
 
+def told_anew(task: Task, root: Path) -> Task:
+    """Return a task with the values that its training's config files have now."""
+    adapter = task.adapter
+    if adapter.config_system != "yaml":
+        return task
+    written = foreign.values(foreign.config_files(adapter.train, root), adapter.train, root)
+    return task.model_copy(update={"adapter": adapter.model_copy(update={"defaults": written})})
+
+
 @dataclass(frozen=True)
 class _Option:
     value: str | int | float | bool | None

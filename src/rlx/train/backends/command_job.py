@@ -16,6 +16,7 @@ from rlx.config.schema import Command
 from rlx.errors import JobFailed
 from rlx.runs import loaded, metrics, opaque
 from rlx.runs.follow import STDOUT, Followed
+from rlx.runs.run import Run
 from rlx.train.backends.command_argv import arguments, fill
 from rlx.train.backends.command_checkpoint import Left
 from rlx.train.backends.command_output import Output
@@ -112,10 +113,17 @@ class CommandJob:
 
     def _refuse_silence(self) -> None:
         if self._followed and not self._followed.count:
-            raise JobFailed(
-                f"stale or missing metric: the command ended well, but {self._followed.explain()}",
-                hint="metrics say where figures are read and what the step is called (rlx task new --name step=THEIRS)",
-            )
+            says = f"stale or missing metric: the command ended well, but {self._followed.explain()}"
+            raise JobFailed(says, hint=self._where_told(self._followed.likely_step()))
+
+    def _where_told(self, step: str | None) -> str:
+        """Return what mends figures that were not found, in the task or in the run's config."""
+        task = (Run(self._session.live.folder.parent).metadata.get("lineage") or {}).get("task")
+        if task:
+            return f"rlx task refresh {task} -s adapter.metrics.{f'step={step}' if step else 'path=WHERE'}"
+        return (
+            f"command.metrics.step: {step}" if step else "command.metrics says where figures are read, and their step"
+        )
 
     def _prepare(self) -> list[str]:
         """Make room for the program's files, say how it starts, and return its arguments."""
