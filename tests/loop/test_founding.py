@@ -305,6 +305,9 @@ def test_a_key_of_a_task_is_set_as_long_as_no_study_is_approved_and_nothing_is_h
     metrics = find_task(root, "arm").adapter.metrics
     assert metrics is not None
     assert metrics.step == "iteration"
+    typed(root, "rlx task refresh -s 'adapter.checkpoint={out}/*/model_*.pt' -s 'adapter.override=--set {key}={value}'")
+    assert find_task(root, "arm").adapter.checkpoint == "{out}/*/model_*.pt"
+    assert find_task(root, "arm").adapter.override == "--set {key}={value}"
     told = new_study(root, "hold", Wishes(metric="success", keys=("lr",), hours=1.0), task="arm")
     assert told["status"] == "ready"
     assert typed(root, "rlx task refresh arm -s adapter.steps=9")["command"] == "rlx next"

@@ -14,7 +14,7 @@ from rlx import files
 from rlx.config import yaml_lines
 from rlx.config.load import group_hash, read
 from rlx.config.yaml_lines import Document
-from rlx.errors import NotFound, Refused, UsageError
+from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.launch import door, worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
@@ -114,11 +114,22 @@ def _changed(root: Path, task: Task, changes: Sequence[str]) -> Task:
     if not changes:
         return task
     document = documents.load(task_folder(root, task.name) / tasks.FILE, sort=tasks.SORT)
-    wanted = {key: value for text in changes for key, value in [setting(text)]}
+    wanted = {key: value for text in changes for key, value in [_task_setting(text)]}
     changed = documents.build(Document(document.source, laid(document.data, wanted), document.places), Task)
     if changed.name != task.name:
         raise Refused("a task keeps its name", hint="rlx task new NAME")
     return changed
+
+
+def _task_setting(text: str) -> tuple[str, Any]:
+    """Read `key=value`; a template such as `{out}/*/model_*.pt`, which is no YAML, is text as it is typed."""
+    try:
+        return setting(text)
+    except ConfigError:
+        key, _, value = text.partition("=")
+        if not tasks.placeholders(value):
+            raise
+        return key.strip(), value
 
 
 def _refreshed(study: Study, task: Task) -> Contract:

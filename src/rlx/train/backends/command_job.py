@@ -104,7 +104,7 @@ class CommandJob:
         if self._command.checkpoint and saved is None:
             raise JobFailed(
                 f"stale or missing checkpoint: the command ended well, but left no new {left.place}; {left.explain()}",
-                hint="`checkpoint` says where it is, as a path or a pattern: {out}/*/model_*.pt",
+                hint=self._says("checkpoint", "WHERE", "a path or a pattern such as {out}/*/model_*.pt"),
             )
         if saved:
             kept = opaque.keep(session.folder, saved, step=session.step)
@@ -114,16 +114,16 @@ class CommandJob:
     def _refuse_silence(self) -> None:
         if self._followed and not self._followed.count:
             says = f"stale or missing metric: the command ended well, but {self._followed.explain()}"
-            raise JobFailed(says, hint=self._where_told(self._followed.likely_step()))
+            step = self._followed.likely_step()
+            key, value = ("metrics.step", step) if step else ("metrics.path", "WHERE")
+            raise JobFailed(says, hint=self._says(key, value, "where figures are read; metrics.step is their step"))
 
-    def _where_told(self, step: str | None) -> str:
-        """Return what mends figures that were not found, in the task or in the run's config."""
+    def _says(self, key: str, value: str, what: str) -> str:
+        """Return how a key that says where things are is mended: in the run's task, or in its config."""
         task = (Run(self._session.live.folder.parent).metadata.get("lineage") or {}).get("task")
         if task:
-            return f"rlx task refresh {task} -s adapter.metrics.{f'step={step}' if step else 'path=WHERE'}"
-        return (
-            f"command.metrics.step: {step}" if step else "command.metrics says where figures are read, and their step"
-        )
+            return f"rlx task refresh {task} -s adapter.{key}={value}" + (f" ({what})" if value == "WHERE" else "")
+        return f"command.{key}: {value} ({what})"
 
     def _prepare(self) -> list[str]:
         """Make room for the program's files, say how it starts, and return its arguments."""
