@@ -92,7 +92,9 @@ class Rehearsal:
             printed = next(iter(sorted((self.run.path / "logs").glob("seed_*.log"))), None)
         if printed is None:
             return {}
-        lines = printed.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = self.checks[-1]["says"]
+        whole = printed.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = [line for line in whole if not (line.startswith("error: ") and line.removeprefix("error: ") in said)]
         log = printed.relative_to(self.study.root).as_posix()
         reads = f"rlx logs {self.run.name}" if self.run and printed.is_relative_to(self.run.path) else f"cat {log}"
         return {"log": log, "tail": lines[-LINES:], "reads": reads}
