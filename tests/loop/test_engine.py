@@ -52,7 +52,8 @@ class Engine:
 
     @property
     def submitted(self) -> list[str]:
-        return (self.queue / "submitted").read_text().split()
+        """The names of the jobs that were handed over, without their marks."""
+        return [name.rpartition("-")[0] for name in (self.queue / "submitted").read_text().split()]
 
     @property
     def launches(self) -> list[str]:
@@ -98,7 +99,7 @@ def _founded(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     )
     lab = Lab.found(base / "state", launcher)
     made = Engine(base)
-    assert made.submitted == ["line.walk.j001"]
+    assert made.submitted == ["line-walk-j001"]
     wait_until(lambda: not lab.processes())
     for name in ("state", "scheduler"):
         shutil.copytree(base / name, base / f"{name} kept", symlinks=True)
@@ -114,7 +115,7 @@ def engine(_founded: Engine) -> Iterator[Engine]:
 def test_a_study_is_carried_from_its_baseline_to_its_decision(engine: Engine) -> None:
     typed = engine.lab.goes_on()
     assert [words.split()[0] for words in typed] == ["propose", "check", "launch", "wait", "decide"]
-    assert engine.submitted == ["line.walk.j001", "line.walk.j002"]
+    assert engine.submitted == ["line-walk-j001", "line-walk-j002"]
     assert [job.outcome for job in engine.lab.study.state().jobs.values()] == ["completed", "completed"]
     wait_until(lambda: len(list((engine.lab.root / ".rlx" / "jobs").glob("*/exit.json"))) == 2)
 
@@ -125,7 +126,7 @@ def test_a_launch_that_is_typed_again_hands_nothing_over_again(engine: Engine) -
     words = engine.launches
     first, again = engine.lab.types(*words), engine.lab.types(*words)
     assert (again["run"], again["is_known"]) == (first["run"], True)
-    assert engine.submitted == ["line.walk.j001", "line.walk.j002"]
+    assert engine.submitted == ["line-walk-j001", "line-walk-j002"]
     assert engine.lab.next()[:2] == ["wait", first["run"]]
     assert engine.lab.types("wait", first["run"], "--timeout", "0.1", code=None)["state"] == "prepared"
 
@@ -169,7 +170,8 @@ def test_a_carrier_that_is_killed_leaves_a_lost_job_and_no_process(engine: Engin
     engine.check(body=SLOW)
     run = engine.lab.types(*engine.launches)["run"]
     wait_until(lambda: Run(engine.lab.root / "runs" / run).seeds[0].events)
-    pid = int((engine.queue / "pid-line.walk.j002").read_text())
+    (carried,) = engine.queue.glob("pid-line-walk-j002-*")
+    pid = int(carried.read_text())
     subprocess.run(["kill", "-9", str(pid)], check=True)
     wait_until(lambda: not engine.lab.processes())
     told = engine.lab.types("wait", run, code=5)

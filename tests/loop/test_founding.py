@@ -300,6 +300,35 @@ def arm(root: Path) -> Path:
     return root
 
 
+def test_a_key_of_a_task_is_set_as_long_as_no_study_is_approved_and_nothing_is_half_written(tmp_path: Path) -> None:
+    root = arm(tmp_path / "project")
+    typed(root, "rlx task refresh -s adapter.metrics.step=iteration -s card.mission=hold")
+    metrics = find_task(root, "arm").adapter.metrics
+    assert metrics is not None
+    assert metrics.step == "iteration"
+    typed(root, "rlx task refresh -s 'adapter.checkpoint={out}/*/model_*.pt' -s 'adapter.override=--set {key}={value}'")
+    assert find_task(root, "arm").adapter.checkpoint == "{out}/*/model_*.pt"
+    assert find_task(root, "arm").adapter.override == "--set {key}={value}"
+    told = new_study(root, "hold", Wishes(metric="success", keys=("lr",), hours=1.0), task="arm")
+    assert told["status"] == "ready"
+    assert typed(root, "rlx task refresh arm -s adapter.steps=9")["command"] == "rlx next"
+    assert overview(find(root))["status"] == "ready"
+    before = find_task(root, "arm")
+    assert "did you mean `adapter.steps`?" in typed(root, "rlx task refresh -s adapter.stepps=9", code=2)["hint"]
+    typed(root, "rlx task refresh -s name=leg", code=4)
+    approve(find(root), by="me")
+    typed(root, "rlx task refresh -s adapter.steps=10", code=4)
+    assert find_task(root, "arm") == before
+
+
+def test_a_refreshed_task_has_the_values_that_its_config_has_now(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    (root / "arm.yaml").write_text("lr: 0.1\n")
+    new_task(root, "arm", commands=Commands(train=("python3", "-c", "0", "arm.yaml", "{seed}", "{overrides}")))
+    (root / "arm.yaml").write_text("lr: 0.2\nclip: 1\n")
+    assert refresh_task(root, "arm").adapter.defaults == {"lr": 0.2, "clip": 1}
+
+
 def test_every_question_can_be_answered_and_is_asked_again_until_it_is(tmp_path: Path) -> None:
     root = arm(tmp_path / "project")
     answers = ["hold more", "sucess", "success", "trian.py::Reward", "train.py::Reward, agent.lr", "long", "-1", "2"]

@@ -80,3 +80,14 @@ def test_numbers_are_read_as_other_programs_spell_them() -> None:
     assert [repr(as_number(text)) for text in spelled] == [
         "1000.0", "-0.5", "1234.5", "-inf", "nan", "None", "None", "None", "None", "None", "None",
     ]  # fmt: skip
+
+
+def test_the_column_that_counts_steps_is_known_by_its_name_where_no_step_was_found(tmp_path: Path) -> None:
+    table = tmp_path / "progress.csv"
+    table.write_text("iteration,time,reward\n1,0.5,3\n")
+    lost = Followed(Source(reader="csv", path=str(table)), str(table))
+    lost.rows(is_last=True)
+    assert lost.likely_step() == "iteration"
+    found = Followed(Source(reader="csv", path=str(table), step="iteration"), str(table))
+    found.rows(is_last=True)
+    assert found.likely_step() is None

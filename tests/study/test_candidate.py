@@ -185,6 +185,14 @@ def test_a_reward_is_not_changed_under_another_kind(tmp_path: Path) -> None:
     assert any("changes no code" in line for line in found)
 
 
+def test_keys_that_a_foreign_training_does_not_take_are_refused(tmp_path: Path) -> None:
+    sha = foreign_repo(tmp_path)
+    task = foreign_task(tmp_path)
+    contract = contract_of(task, tmp_path, sha, scope={"keys": ["l*"]})
+    found = candidates.problems(proposal(changes={"lrr": 0.1}), contract, task, [])
+    assert "there is no key `lrr`; did you mean `lr`?" in found
+
+
 def test_foreign_keys_are_compared_with_their_defaults(tmp_path: Path) -> None:
     sha = foreign_repo(tmp_path)
     task = foreign_task(tmp_path)

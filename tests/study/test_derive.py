@@ -8,7 +8,7 @@ import pytest
 
 from rlx import files
 from rlx.config.schema import Source
-from rlx.errors import UsageError
+from rlx.errors import ConfigError, UsageError
 from rlx.study import derive
 from rlx.study.prefill import Known, prefill
 from rlx.study.task import Task
@@ -197,3 +197,58 @@ def test_packages_below_src_are_imported_from_there(tmp_path: Path) -> None:
     assert derive.task_from_commands(commands, root=tmp_path, name="a").adapter.python_path == (".",)
     write(tmp_path, "src/arm/__init__.py", "")
     assert derive.task_from_commands(commands, root=tmp_path, name="a").adapter.python_path == ("src", ".")
+
+
+ROBOT = """env: {num_envs: 8, episode_length: 60, push_force: 2.0}
+reward: {scales: {effort: -0.8}}
+agent: {lr: 0.06, hidden: [24, 24], init_noise_std: 1.0, max_iterations: 300}
+seed: 1
+"""
+
+
+def robot(root: Path, *words: str, override: str | None = "--set={key}={value}") -> derive.Task:
+    foreign_repo(root)
+    write(root, "cfgs/robot.yaml", ROBOT)
+    train = ("python", "train.py", *words, "--seed", "{seed}", "{overrides}")
+    return derive.task_from_commands(derive.Commands(train=train, override=override), root=root, name="robot")
+
+
+@pytest.mark.parametrize("words", [("--cfg", "cfgs/robot.yaml"), ("--cfg=./cfgs/robot.yaml",)])
+def test_the_keys_of_a_config_that_the_command_names_are_known(tmp_path: Path, words: tuple[str, ...]) -> None:
+    task = robot(tmp_path, *words)
+    assert task.adapter.defaults["agent.lr"] == 0.06
+    assert task.adapter.defaults["agent.hidden"] == [24, 24]
+    assert "seed" not in task.adapter.defaults
+    assert task.adapter.config_system == "yaml"
+    assert task.surfaces["reward"].keys == ("reward.scales.effort",)
+    assert task.surfaces["randomisation"].keys == ("env.push_force",)
+    assert task.surfaces["env"].keys == ("env.num_envs", "env.episode_length")
+    assert "agent.init_noise_std" in task.surfaces["hyperparameters"].keys
+    assert ("what the training is told", "cfgs/robot.yaml") in {(one.what, one.file) for one in task.facts}
+
+
+def test_another_program_s_config_is_no_rlx_config_and_the_hint_says_how_it_is_used(tmp_path: Path) -> None:
+    robot(tmp_path)
+    with pytest.raises(ConfigError, match=r"cfgs/robot.yaml is no rlx config: it has no `env.id`") as error:
+        derive.task_of(Path("cfgs/robot.yaml"), root=tmp_path, name="x")
+    assert "rlx task new NAME --train" in (error.value.hint or "")
+
+
+def test_a_value_that_the_command_gives_itself_is_not_the_file_s(tmp_path: Path) -> None:
+    defaults = robot(tmp_path, "--cfg", "cfgs/robot.yaml", "--set=agent.lr=0.01").adapter.defaults
+    assert (defaults["agent.lr"], defaults["env.num_envs"]) == (None, 8)
+
+
+def test_json_and_toml_are_read_too_and_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "a.json", '{"agent": {"lr": 1e-3}}')
+    write(tmp_path, "b.toml", "[env]\nnum = 3\n")
+    write(tmp_path, "c.yaml", "when: !!python/tuple [1]\n")
+    train = ("python", "-c", "0", "a.json", "--more=b.toml", "c.yaml", "{seed}", "{overrides}")
+    task = derive.task_from_commands(derive.Commands(train=train), root=tmp_path, name="x")
+    assert task.adapter.defaults == {"agent.lr": 0.001, "env.num": 3}
+
+
+def test_a_command_s_own_options_are_its_keys_where_they_are_written_so(tmp_path: Path) -> None:
+    adapter = robot(tmp_path, "--cfg", "cfgs/robot.yaml", override=None).adapter
+    assert adapter.config_system == "argparse"
+    assert "agent.lr" not in adapter.defaults

@@ -48,6 +48,7 @@ def test_a_fact_goes_stale_with_its_file_and_says_where(tmp_path: Path) -> None:
     [
         ({"train": ("python", "train.py", "{sed}", "{seed}")}, "unknown placeholder `{sed}`; did you mean `{seed}`?"),
         ({"train": ("python", "train.py")}, "no {seed}: all seeds would be one training"),
+        ({"train": ("bash", "-c", "python train.py {seed} {overrides}")}, "{overrides} must be an argument of its own"),
         ({"train": ()}, "the command that trains is missing"),
         ({"train": ("python", "trian.py", "{seed}")}, "no file `trian.py`"),
         ({"eval": ("python", "eval.py", "{episode_seed}")}, "no {checkpoint}"),

@@ -14,7 +14,7 @@ from rlx import files
 from rlx.config import yaml_lines
 from rlx.config.load import group_hash, read
 from rlx.config.yaml_lines import Document
-from rlx.errors import NotFound, Refused, UsageError
+from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.launch import door, worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
@@ -93,18 +93,20 @@ def _put_back(study: Study) -> str:
     return f"put it back: git checkout {contract.baseline.commit[:12]} -- {shlex.join(stale)}"
 
 
-def refresh_task(root: Path, name: str | None, *, mission: str | None = None) -> Task:
+def refresh_task(root: Path, name: str | None, *, mission: str | None = None, changes: Sequence[str] = ()) -> Task:
     """Read a task's facts again from the files as they are, unless a study of it was approved on the old ones.
 
-    With a mission, that is what the task is about from now on. Studies whose point this settles have it confirmed.
+    With a mission, that is what the task is about from now on; changes (`adapter.metrics.step=iteration`) are its keys.
+    Studies whose point this settles have it confirmed.
     """
-    task = find_task(root, name)
+    task = _changed(root, find_task(root, name), changes)
     _refuse_approved(root, task.name)
     if task.adapter.config is not None:
         facts = derive.task_of(root / task.adapter.config, root=root, name=task.name).facts
     else:
         there = [one for one in task.facts if (root / one.file).is_file()]
         facts = tuple(derive.fact(one.what, one.file, root=root, line=one.line) for one in there)
+        task = derive.told_anew(task, root)
     card = task.card if mission is None else task.card.model_copy(update={"mission": mission})
     task = task.model_copy(update={"facts": facts, "card": card})
     looked_at = [(one, _refreshed(one, task)) for one in studies(root) if one.task_name == task.name]
@@ -115,10 +117,36 @@ def refresh_task(root: Path, name: str | None, *, mission: str | None = None) ->
     return task
 
 
+def _changed(root: Path, task: Task, changes: Sequence[str]) -> Task:
+    """Return a task with other values of some keys."""
+    if not changes:
+        return task
+    document = documents.load(task_folder(root, task.name) / tasks.FILE, sort=tasks.SORT)
+    wanted = {key: value for text in changes for key, value in [_task_setting(text)]}
+    changed = documents.build(Document(document.source, laid(document.data, wanted), document.places), Task)
+    if changed.name != task.name:
+        raise Refused("a task keeps its name", hint="rlx task new NAME")
+    return changed
+
+
+def _task_setting(text: str) -> tuple[str, Any]:
+    """Read `key=value`; a template such as `{out}/*/model_*.pt`, which is no YAML, is text as it is typed."""
+    try:
+        return setting(text)
+    except ConfigError:
+        key, _, value = text.partition("=")
+        if not tasks.placeholders(value):
+            raise
+        return key.strip(), value
+
+
 def _refreshed(study: Study, task: Task) -> Contract:
     """Return a study's contract for its task as it is now."""
     contract = study.contract().model_copy(update={"task_sha256": tasks.sha256(task)})
     return _looked_at(study, contract, {"task"}, task)
+
+
+_NO_TASK = "rlx task new NAME --config FILE, or --train COMMAND for a repository that trains with its own"
 
 
 def find_task(root: Path, name: str | None) -> Task:
@@ -127,11 +155,11 @@ def find_task(root: Path, name: str | None) -> Task:
     if name is None and len(known) == 1:
         name = known[0]
     if name is None:
-        hint = f"name one: {', '.join(known)}" if known else "rlx task new NAME --config FILE"
+        hint = f"name one: {', '.join(known)}" if known else _NO_TASK
         raise UsageError("which task?", hint=hint) if known else NotFound("there is no task here", hint=hint)
     path = task_folder(root, name) / "task.yaml"
     if not path.is_file():
-        hint = f"there are {', '.join(known)}" if known else "rlx task new NAME --config FILE"
+        hint = f"there are {', '.join(known)}" if known else _NO_TASK
         raise NotFound(f"no task `{name}`", hint=hint)
     return tasks.read(path)
 
@@ -149,6 +177,7 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
         "launcher": adapter.launcher.executor,
     }
     problems = tasks.problems(task, root)
+    has_study = any(one.task_name == task.name for one in studies(root))
     return {
         "task": task.name,
         "kind": adapter.kind,
@@ -158,7 +187,7 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
         "facts": len(task.facts),
         "problems": list(problems),
         "file": (task_folder(root, task.name) / "task.yaml").relative_to(root).as_posix(),
-        "command": f"rlx study new NAME --task {task.name}",
+        "command": "rlx next" if has_study else f"rlx study new NAME --task {task.name}",
     }
 
 

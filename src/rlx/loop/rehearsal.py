@@ -90,18 +90,25 @@ class Rehearsal:
         printed = next(iter(sorted(self._out.glob("*.log"))), None)
         if printed is not None:
             log = printed.relative_to(self.study.root).as_posix()
-            return {"log": log, "tail": _last_lines(printed), "reads": f"cat {log}"}
+            return {"log": log, "tail": self._tail(printed), "reads": f"cat {log}"}
         if self.run is None:
             return {}
         seed = self.run.seeds[0]
         printed = self.run.path / "logs" / f"seed_{seed.number}.log"
-        said = _last_lines(printed) if printed.is_file() else []
+        said = self._tail(printed) if printed.is_file() else []
         if said:
             log = printed.relative_to(self.study.root).as_posix()
             return {"log": log, "tail": said, "reads": f"rlx logs {self.run.name}"}
         raised = [str(line) for line in (seed.events[-1] if seed.events else {}).get("traceback", [])]
         log = f"runs/{self.run.name}/seed_{seed.number}/events.jsonl"
         return {"log": log, "tail": raised[-LINES:], "reads": f"rlx info {self.run.name} --traceback"} if raised else {}
+
+    def _tail(self, path: Path) -> list[str]:
+        """Return the last lines of a log, without those that the failed step has told."""
+        said = self.checks[-1]["says"]
+        whole = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        told = [line for line in whole if line.startswith("error: ") and line.removeprefix("error: ") in said]
+        return [line for line in whole if line not in told][-LINES:]
 
     @property
     def _out(self) -> Path:
@@ -185,7 +192,3 @@ class Rehearsal:
         worktree.remove(self.study.worktree(REHEARSAL), root=self.study.root)
         files.sync_folder(self.study.folder)
         return "the worktree is gone again"
-
-
-def _last_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:]

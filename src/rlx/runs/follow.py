@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rlx.runs.reader import Point, Reader, listed, reader
 MOST_NAMES = 1000
 RESERVED = ("step", "time", "resume_from")
 STDOUT = "stdout"
+_COUNTER = re.compile(r"step|iter|update|frame|epoch|sample", re.I)
 
 
 class Followed:
@@ -60,6 +62,13 @@ class Followed:
         if skipped:
             return f"{skipped} rows of {where} have no `{self._source.step}`; they have {listed(names)}"
         return f"{where} has {listed(names)}" if names else f"{where} has no figures"
+
+    def likely_step(self) -> str | None:
+        """Return the figure that counts steps by its name, of those that were found where no step was."""
+        readers = [*self._readers.values(), *([self._printed] if self._printed else [])]
+        if not any(one.skipped for one in readers):
+            return None
+        return next((name for one in readers for name in one.names if _COUNTER.search(name)), None)
 
     def _paths(self) -> list[Path]:
         if any(sign in self._place for sign in "*?["):

@@ -15,7 +15,8 @@ from rlx.config import load
 from rlx.config.schema import Number, Section, Text
 from rlx.config.yaml_lines import Document, Sort
 from rlx.errors import ConfigError, RlxError
-from rlx.study import document, patterns
+from rlx.runs.reader import listed
+from rlx.study import document, evaluator, patterns
 from rlx.study.changes import TOLERANCE, comparable, is_alike, is_close, is_plain, keys_of, laid
 from rlx.study.contract import Contract
 from rlx.study.lifecycle import BASELINE as BASELINE
@@ -229,6 +230,13 @@ def _key_problems(candidate: Candidate, contract: Contract, task: Task) -> Itera
     seeds = [key for key in keys if patterns.is_seed_key(key)]
     if seeds and len(seeds) == len(keys):
         yield f"only the seed changes (`{seeds[0]}`): another replicate is no candidate"
+    known = evaluator.command_keys(task)
+    for key in keys if known else ():
+        meant = evaluator.unknown_key(key, known)
+        if meant is not None:
+            yield f"there is no key `{key}`; " + (
+                f"did you mean `{meant}`?" if meant else f"there are: {listed(known)}"
+            )
     yield from key_breaches(keys, contract, task)
 
 

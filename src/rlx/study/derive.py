@@ -18,7 +18,7 @@ from rlx.config.yaml_lines import Document
 from rlx.diagnose.reward_code import reward_functions
 from rlx.errors import ConfigError, NotFound, UsageError
 from rlx.evaluate.sources import files_behind
-from rlx.study import patterns
+from rlx.study import foreign, patterns
 from rlx.study import region as regions
 from rlx.study.evaluator import RLX_KEYS, shapes_reward
 from rlx.study.task import READERS, Adapter, Argv, Card, Fact, Place, Surface, Task, entry_files
@@ -32,6 +32,7 @@ OVERRIDES = {"hydra": "{key}={value}", "argparse": "--{key}={value}", "tyro": "-
 def task_of(config: Path, *, root: Path, name: str, mission: str = "") -> Task:
     """Derive a task from an rlx config of the project: surfaces, and facts with file, line and hash."""
     file = _inside(config, root)
+    _refuse_foreign(root / file, file)
     stacked = layers.stack(root / file).document
     experiment = load.read(root / file)
     usual = f"Improve the {experiment.eval.metric or 'return'} of {experiment.algo.name} on {_env(experiment)}."
@@ -42,6 +43,17 @@ def task_of(config: Path, *, root: Path, name: str, mission: str = "") -> Task:
         surfaces=_surfaces(experiment, root, file),
         facts=tuple(_facts(experiment, stacked, root, file)),
     )
+
+
+def _refuse_foreign(path: Path, file: str) -> None:
+    """Refuse a config of some other program: one that says neither which environment it is for nor what trains."""
+    said = foreign.read(path)
+    env = said.get("env")
+    if path.is_file() and not (isinstance(env, dict) and "id" in env) and not {"extends", "command"} & said.keys():
+        hint = (
+            f'it is for a training of its own? rlx task new NAME --train "python train.py {file} --seed {{seed}} ..."'
+        )
+        raise ConfigError(f"{file} is no rlx config: it has no `env.id`", hint=hint)
 
 
 def base_of(task: Task, root: Path) -> dict[str, Any]:
@@ -183,17 +195,20 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     entries = [file for file in entry_files(commands.train, bare, root) if (root / file).is_file()]
     scoring = [file for file in entry_files(commands.eval, bare, root) if (root / file).is_file()]
     options = _options(entries, commands, root)
+    configs = foreign.config_files(commands.train, root)
     filled = {word[2:].partition("=")[0] for word in commands.train if word.startswith("--")}
     tunable = {key: one for key, one in options.known.items() if key not in filled and not patterns.is_seed_key(key)}
+    is_by_file = options.system in ("custom", "none") and "{overrides}" in " ".join(commands.train)
+    written = foreign.values(configs, commands.train, root) if is_by_file else {}
     override = commands.override or OVERRIDES.get(options.system, "{key}={value}")
     adapter = Adapter(
         kind="command",
         prefix=commands.prefix,
         train=commands.train if not tunable or "{overrides}" in commands.train else (*commands.train, "{overrides}"),
         eval=commands.eval,
-        config_system=options.system,
+        config_system="yaml" if written else options.system,
         override=override,
-        defaults={key: option.value for key, option in tunable.items()},
+        defaults={**{key: option.value for key, option in tunable.items()}, **written},
         steps=commands.steps,
         metrics=commands.metrics,
         result=commands.result,
@@ -203,12 +218,15 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
         policy=commands.policy,
     )
     surfaces: dict[Surface, Place] = dict(commands.surfaces)
-    taken = {key for place in surfaces.values() for key in place.keys}
-    if set(tunable) - taken and "hyperparameters" not in surfaces:
-        surfaces["hyperparameters"] = Place(keys=tuple(key for key in tunable if key not in taken))
-    if scoring and "evaluator" not in surfaces:
-        surfaces["evaluator"] = Place(paths=tuple(scoring))
+    taken = [pattern for place in surfaces.values() for pattern in place.keys]
+    free = [key for key in (*tunable, *written) if not any(patterns.covers_key(one, key) for one in taken)]
+    about: dict[Surface, tuple[str, ...]] = foreign.subjects(free) if written else {"hyperparameters": tuple(free)}
+    found: dict[Surface, Place] = {name: Place(keys=keys) for name, keys in about.items() if keys}
+    if scoring:
+        found["evaluator"] = Place(paths=tuple(scoring), keys=about.get("evaluator", ()))
+    surfaces = {**found, **surfaces}
     facts = [fact("what trains", file, root=root) for file in entries]
+    facts += [fact("what the training is told", file, root=root) for file in configs]
     facts += [fact("what evaluates", file, root=root) for file in scoring]
     facts += [fact(f"default of {key}", options.file, root=root, line=one.line) for key, one in tunable.items()]
     card = Card(mission=commands.mission)
@@ -254,6 +272,15 @@ def _import_roots(root: Path) -> tuple[str, ...]:
     """Return where imports start from as far as the layout tells: the top, and a `src` that holds packages."""
     has_packages = any((root / "src").glob("*/__init__.py")) and not (root / "src" / "__init__.py").is_file()
     return ("src", ".") if has_packages else (".",)
+
+
+def told_anew(task: Task, root: Path) -> Task:
+    """Return a task with the values that its training's config files have now."""
+    adapter = task.adapter
+    if adapter.config_system != "yaml":
+        return task
+    written = foreign.values(foreign.config_files(adapter.train, root), adapter.train, root)
+    return task.model_copy(update={"adapter": adapter.model_copy(update={"defaults": written})})
 
 
 @dataclass(frozen=True)

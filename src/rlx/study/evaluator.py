@@ -79,14 +79,20 @@ def experiment_of(task: Task, root: Path) -> Experiment | None:
 
 def known_keys(task: Task, root: Path) -> tuple[str, ...]:
     """Return the config keys that a task's training takes; empty where that is not known."""
-    named = [key for place in task.surfaces.values() for key in place.keys if not patterns.is_glob(key)]
     if task.adapter.kind == "command":
-        return (*task.adapter.defaults, *named) if task.adapter.config_system == "argparse" else ()
+        return command_keys(task)
     experiment = experiment_of(task, root)
     if experiment is None:
         return ()
     own = [f"{section}.{name}" for section, given in _free(experiment).items() for name in given]
     return tuple(dict.fromkeys((*dotted_keys(experiment.algo.name), *own)))
+
+
+def command_keys(task: Task) -> tuple[str, ...]:
+    """Return the keys that a training command takes, where its options or its config file say all of them."""
+    named = [key for place in task.surfaces.values() for key in place.keys if not patterns.is_glob(key)]
+    is_known = task.adapter.kind == "command" and task.adapter.config_system in ("argparse", "yaml")
+    return (*task.adapter.defaults, *named) if is_known else ()
 
 
 def _free(experiment: Experiment) -> dict[str, Mapping[str, Any]]:

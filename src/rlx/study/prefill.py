@@ -127,7 +127,7 @@ def _metric_name(task: Task, level: Level, root: Path) -> str | None:
 
 def _scope(task: Task, known: Known, metric: Metric | None) -> Scope | None:
     """Return the scope that was asked for, else the hyperparameters, with the length of a training kept as it is."""
-    forbidden = tuple(key for key in _keys(task) if FIXED.fullmatch(key))
+    forbidden = tuple(key for key in _keys(task) if FIXED.fullmatch(key) or FIXED.fullmatch(key.rpartition(".")[2]))
     if known.surfaces or known.paths or known.keys:
         return Scope(surfaces=known.surfaces, paths=known.paths, keys=known.keys, forbidden=forbidden)
     wanted: tuple[Surface, ...] = ("hyperparameters",)

@@ -21,6 +21,7 @@ from rlx.study.state import State, lawful, replay
 from rlx.study.task import Task
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_NO_STUDY = "rlx study new NAME --config FILE, or first rlx task new NAME --train COMMAND"
 NULL = {
     BASELINE: "What there is, unchanged.",
     REHEARSAL: "Nothing changes: every step of the path is walked once.",
@@ -164,7 +165,7 @@ def find(root: Path, reference: str | None = None) -> Study:
 
 
 def _hint(names: Sequence[str]) -> str:
-    return f"there are {', '.join(names)}" if names else "rlx study new NAME --config FILE"
+    return f"there are {', '.join(names)}" if names else _NO_STUDY
 
 
 def _here(root: Path, known: Sequence[Study]) -> Study | None:
@@ -187,7 +188,7 @@ def _in_use(root: Path, known: Sequence[Study]) -> Study:
     if len(known) == 1:
         return known[0]
     if not known:
-        raise NotFound("there is no study here", hint="rlx study new NAME --config FILE")
+        raise NotFound("there is no study here", hint=_NO_STUDY)
     names = [f"{one.task_name}/{one.name}" for one in known]
     raise UsageError("several studies, and none is in use", hint=f"rlx study use {names[-1]} (of {', '.join(names)})")
 

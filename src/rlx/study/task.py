@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -58,7 +58,7 @@ class Adapter(Section):
     eval: Argv = ()
     config_system: Literal["rlx", "hydra", "argparse", "tyro", "yaml", "gin", "dataclasses", "custom", "none"] = "none"
     override: Text = "{key}={value}"
-    defaults: dict[str, Text | int | float | bool | None] = Field(default_factory=dict)
+    defaults: dict[str, Text | int | float | bool | list[Any] | None] = Field(default_factory=dict)
     steps: Count | None = None
     metrics: Source | None = None
     result: Source | None = None
@@ -237,6 +237,9 @@ def _template_problems(adapter: Adapter) -> Iterator[str]:
                 yield f"adapter.{where}: unknown placeholder `{{{name}}}`; {_meant(name, PLACEHOLDERS[where])}"
     if adapter.train and "seed" not in _named(adapter.train):
         yield "adapter.train: no {seed}: all seeds would be one training"
+    if any("overrides" in placeholders(word) and word != "{overrides}" for word in adapter.train):
+        shell = "bash -c '... \"$@\"' train {overrides}"
+        yield f"adapter.train: {{overrides}} must be an argument of its own; for a shell: {shell}"
     if adapter.eval:
         for name, why in (("checkpoint", "which policy to score"), ("episode_seed", "which episodes to play")):
             if name not in _named(adapter.eval):

@@ -49,13 +49,10 @@ def _document(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _pair(text: str) -> tuple[str, Any]:
-    import yaml
+    from rlx.config import yaml_lines
 
     key, value = _split(text)
-    try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise UsageError(f"`{text}` is not KEY=VALUE", hint="-s algo.learning_rate=0.001") from None
+    return key, yaml_lines.value(value, source=f"-s {key}")
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -3,8 +3,8 @@
 For an rlx config everything is derived. For a repository of its own commands, say how it trains and evaluates; {seed},
 {out} (the job's folder), {steps} and {overrides} are filled in, for --eval also {checkpoint}, {episodes},
 {episode_seed} and {result}. Facts carry file, line and hash; `task show` names those that went stale,
-`task refresh` reads them again, and `task new --replace` writes the whole task anew, as long as no study was approved
-on it.
+`task refresh` reads them again and sets keys of the task (-s), and `task new --replace` writes the whole task anew, as
+long as no study was approved on it.
 
 With --eval "python eval.py {checkpoint} --episodes {episodes} --seed {episode_seed} --out {result}", --result
 jsonl:{result} --result-name success, --metrics tensorboard:{out}/tb --name return=train/return and --surface
@@ -14,7 +14,7 @@ Example: rlx task new cartpole --config configs/cartpole.yaml
          rlx task new reach --train "python train.py --seed {seed} --out {out} {overrides}" --checkpoint {out}/net.npz
          rlx task new arm --train "python run.py --seed {seed} {overrides}" --override "--set {key}={value}"
          rlx task show reach
-         rlx task refresh reach
+         rlx task refresh reach -s adapter.metrics.step=iteration
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
     refresh = verbs.add_parser("refresh", help="read its facts again from the files as they are")
     refresh.add_argument("task", nargs="?", metavar="NAME", help="its name; the only one by default")
+    refresh.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="a key of the task")
     refresh.add_argument("--mission", metavar="TEXT", help="what should get better, from now on")
 
 
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     root = project.root()
     if args.verb == "refresh":
-        refresh_task(root, args.task, mission=args.mission)
+        refresh_task(root, args.task, mission=args.mission, changes=args.set)
     if args.verb in ("show", "refresh"):
         return describe(root, args.task)
     if bool(args.config) == bool(args.train):

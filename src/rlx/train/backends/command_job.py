@@ -16,6 +16,7 @@ from rlx.config.schema import Command
 from rlx.errors import JobFailed
 from rlx.runs import loaded, metrics, opaque
 from rlx.runs.follow import STDOUT, Followed
+from rlx.runs.run import Run
 from rlx.train.backends.command_argv import arguments, fill
 from rlx.train.backends.command_checkpoint import Left
 from rlx.train.backends.command_output import Output
@@ -103,7 +104,7 @@ class CommandJob:
         if self._command.checkpoint and saved is None:
             raise JobFailed(
                 f"stale or missing checkpoint: the command ended well, but left no new {left.place}; {left.explain()}",
-                hint="`checkpoint` says where it is, as a path or a pattern: {out}/*/model_*.pt",
+                hint=self._says("checkpoint", "WHERE", "a path or a pattern such as {out}/*/model_*.pt"),
             )
         if saved:
             kept = opaque.keep(session.folder, saved, step=session.step)
@@ -112,10 +113,17 @@ class CommandJob:
 
     def _refuse_silence(self) -> None:
         if self._followed and not self._followed.count:
-            raise JobFailed(
-                f"stale or missing metric: the command ended well, but {self._followed.explain()}",
-                hint="metrics say where figures are read and what the step is called (rlx task new --name step=THEIRS)",
-            )
+            says = f"stale or missing metric: the command ended well, but {self._followed.explain()}"
+            step = self._followed.likely_step()
+            key, value = ("metrics.step", step) if step else ("metrics.path", "WHERE")
+            raise JobFailed(says, hint=self._says(key, value, "where figures are read; metrics.step is their step"))
+
+    def _says(self, key: str, value: str, what: str) -> str:
+        """Return how a key that says where things are is mended: in the run's task, or in its config."""
+        task = (Run(self._session.live.folder.parent).metadata.get("lineage") or {}).get("task")
+        if task:
+            return f"rlx task refresh {task} -s adapter.{key}={value}" + (f" ({what})" if value == "WHERE" else "")
+        return f"command.{key}: {value} ({what})"
 
     def _prepare(self) -> list[str]:
         """Make room for the program's files, say how it starts, and return its arguments."""
