@@ -35,11 +35,18 @@ def test_what_harms_a_guarded_figure_does_not_advance_and_what_leans_to_it_is_to
     assert first["guardrails"]["-heat"]["answer"] == "harm"
     mill.trains(identity)
     judged = mill.types("verdict", identity)
-    assert (judged["answer"], judged["verdict"], judged["guardrails"]["-heat"]["change"]) == ("harmful", "worse", -9.0)
+    assert (judged["answer"], judged["verdict"], judged["guardrails"]["-heat"]["change"]) == (
+        "harmful",
+        "harmful",
+        -9.0,
+    )
     assert "p = 0.0011 ≤ 0.17 at 6 seeds, but it harms -heat (worse by more than 2: p = " in judged["reason"]
     assert "guard: -heat: harm: −9 (worse by more than 2" in mill.prints("verdict", identity)
     decided = mill.types("decide", identity)
     assert (decided["decision"], mill.study.state().head) == ("rejected", "baseline")
+    for command in ("next", "status", "study log", "study report"):
+        assert "rejected (-heat: harm)" in mill.prints(*command.split()), command
+    assert "metric: maximize success; guarded: -heat" in mill.prints("next")
     (*_, event) = mill.study.state().decisions
     assert event["guardrails"]["-heat"]["answer"] == "harm"
     assert mill.types("study", "verify")["problems"] == []

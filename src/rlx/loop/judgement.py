@@ -69,6 +69,11 @@ class Judged:
         return "harmful" if self.result.step == "advance" and self._harmed else self.result.step
 
     @property
+    def verdict(self) -> str:
+        """The answer in a word: what harms a guarded figure need not be worse."""
+        return "harmful" if self.answer == "harmful" and self._harmed else VERDICTS[self.answer]
+
+    @property
     def reason(self) -> str:
         is_stopped = isinstance(self.result, Race) and self.answer == "harmful"
         return f"{self.result.reason}, but it harms {', '.join(self._harmed)}" if is_stopped else self.result.reason
@@ -310,7 +315,7 @@ def _document(study: Study, judged: Judged) -> dict[str, Any]:
         "candidate": judged.candidate,
         "against": judged.against,
         "test": "race" if isinstance(judged.result, Race) else "claim on fresh seeds",
-        "verdict": VERDICTS[judged.answer],
+        "verdict": judged.verdict,
         "answer": judged.answer,
         "metric": contract.metric.name,
         "effect": told["effect"],
