@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from rlx.loop.verification import _decision_problem
+from rlx.study.ledger import Event
 from tests.loop.mill import Mill
 
 pytestmark = pytest.mark.slow
@@ -50,6 +52,10 @@ def test_what_harms_a_guarded_figure_does_not_advance_and_what_leans_to_it_is_to
     (*_, event) = mill.study.state().decisions
     assert event["guardrails"]["-heat"]["answer"] == "harm"
     assert mill.types("study", "verify")["problems"] == []
+    told = {"-heat": {**event["guardrails"]["-heat"], "answer": "passes"}}
+    assert "`-heat` was told as passes; its figures give harm" in _decision_problem(
+        mill.study, mill.study.state(), Event("e", 0.0, "decided", {**event.fields, "guardrails": told}, "")
+    )
 
 
 def test_a_failed_run_of_a_study_goes_on_through_the_study_alone(mill: Mill) -> None:
@@ -73,7 +79,7 @@ def test_candidates_that_were_checked_before_the_head_moved_wait_for_its_fresh_s
     printed = mill.prints("study", "loop")
     assert "somebody must propose" in printed
     assert f"{second}: inconclusive (" in printed
-    assert f"{second}: rejected (+" in printed
+    assert f"{second}: advanced (+" in printed
     decisions = mill.study.state().decisions
     assert [one["candidate"] for one in decisions] == [first, first, second, second]
     assert decisions[-1]["notes"] == [note]

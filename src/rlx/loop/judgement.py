@@ -220,15 +220,17 @@ def _confirmation(study: Study, sides: Sides) -> Confirmation:
     )  # fmt: skip
 
 
-def judged_again(study: Study, event: Event) -> Race | Confirmation:
-    """Judge a decision's seeds once more, from what the ledger has now: the same p and effect, if all is sound."""
+def judged_again(study: Study, event: Event) -> tuple[Race | Confirmation, Mapping[str, Guardrail]]:
+    """Judge a decision once more, from what the ledger has now: the same figures and guards, if all is sound."""
     state, identity, against = study.state(), str(event["candidate"]), str(event["against"])
     if event["test"] == "claim":
-        return _confirmation(study, claim_sides(state, identity))
+        claim = _confirmation(study, claim_sides(state, identity))
+        return claim, claim.guardrails
     ours = scores.measured(state, against, _head_phase(against))
     theirs = scores.measured(state, identity, "trial")[: event["n"][1]]
     complexity = _complexity(study, state, against), _complexity(study, state, identity)
-    return _race(study.contract(), (ours, theirs), complexity)
+    result = _race(study.contract(), (ours, theirs), complexity)
+    return result, _race_guards(study, state, result, theirs)
 
 
 def _guardrails(study: Study, contract: Contract, sides: Sides, sizes: tuple[int, int]) -> dict[str, Guardrail]:
