@@ -108,3 +108,11 @@ def test_a_candidate_whose_check_was_refused_is_told_with_the_reason() -> None:
         "refused", action="check", candidate="c001", reasons=[{"code": "SCOPE", "says": "train.py is not in scope"}]
     )
     assert "- c001 (refused): train.py is not in scope" in told(story)
+
+
+def test_a_head_whose_claim_was_not_shown_is_not_only_called_advanced() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.decide("c001", "inconclusive", test="claim", against="baseline", n=[2, 2], says="p = 0.3 > 0.05")
+    assert "| c001 | – | advanced (its claim was not shown) |" in told(story)

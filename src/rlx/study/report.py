@@ -149,8 +149,11 @@ def _row(state: State, name: str, candidate: Candidate | None, changed: Changed 
 
 def standing_of(standing: Standing) -> str:
     """Say what became of a candidate, with what it harms or leans to harm, for people."""
-    guards = (standing.decisions[-1].get("guardrails") or {}) if standing.decisions else {}
+    last = standing.decisions[-1] if standing.decisions else None
+    guards = (last.get("guardrails") or {}) if last else {}
     told = [f"{name}: {_guard(one)}" for name, one in guards.items() if "harm" in _guard(one)]
+    if last and (last.get("test"), last["decision"]) == ("claim", "inconclusive"):
+        told.insert(0, "its claim was not shown")
     is_refused = standing.state == "draft" and standing.refusal is not None
     word = "refused" if is_refused else STANDINGS.get(standing.state, standing.state)
     return f"{word} ({'; '.join(told)})" if told else word
