@@ -62,8 +62,9 @@ class Guarded(Told):
             n=[10, 10],
         )
         assert self.state.violations == ()
-        found = judged_again(self.study, event)
+        found, guards = judged_again(self.study, event)
         assert isinstance(found, Confirmation)
+        assert found.guardrails == guards
         return found
 
 

@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from rlx.loop.verification import _decision_problem
+from rlx.study.ledger import Event
 from tests.loop.mill import Mill
 
 pytestmark = pytest.mark.slow
@@ -35,14 +37,25 @@ def test_what_harms_a_guarded_figure_does_not_advance_and_what_leans_to_it_is_to
     assert first["guardrails"]["-heat"]["answer"] == "harm"
     mill.trains(identity)
     judged = mill.types("verdict", identity)
-    assert (judged["answer"], judged["verdict"], judged["guardrails"]["-heat"]["change"]) == ("harmful", "worse", -9.0)
+    assert (judged["answer"], judged["verdict"], judged["guardrails"]["-heat"]["change"]) == (
+        "harmful",
+        "harmful",
+        -9.0,
+    )
     assert "p = 0.0011 ≤ 0.17 at 6 seeds, but it harms -heat (worse by more than 2: p = " in judged["reason"]
     assert "guard: -heat: harm: −9 (worse by more than 2" in mill.prints("verdict", identity)
     decided = mill.types("decide", identity)
     assert (decided["decision"], mill.study.state().head) == ("rejected", "baseline")
+    for command in ("next", "status", "study log", "study report"):
+        assert "rejected (-heat: harm)" in mill.prints(*command.split()), command
+    assert "metric: maximize success; guarded: -heat" in mill.prints("next")
     (*_, event) = mill.study.state().decisions
     assert event["guardrails"]["-heat"]["answer"] == "harm"
     assert mill.types("study", "verify")["problems"] == []
+    told = {"-heat": {**event["guardrails"]["-heat"], "answer": "passes"}}
+    assert "`-heat` was told as passes; its figures give harm" in _decision_problem(
+        mill.study, mill.study.state(), Event("e", 0.0, "decided", {**event.fields, "guardrails": told}, "")
+    )
 
 
 def test_a_failed_run_of_a_study_goes_on_through_the_study_alone(mill: Mill) -> None:
@@ -66,7 +79,7 @@ def test_candidates_that_were_checked_before_the_head_moved_wait_for_its_fresh_s
     printed = mill.prints("study", "loop")
     assert "somebody must propose" in printed
     assert f"{second}: inconclusive (" in printed
-    assert f"{second}: rejected (+" in printed
+    assert f"{second}: advanced (+" in printed
     decisions = mill.study.state().decisions
     assert [one["candidate"] for one in decisions] == [first, first, second, second]
     assert decisions[-1]["notes"] == [note]

@@ -121,3 +121,11 @@ def test_texts_of_others_stay_text_in_the_table() -> None:
     (header,) = [line for line in page.splitlines() if line.startswith("| candidate | kind ")]
     assert line.count(" | ") == header.count(" | ")
     assert not any(bad in page for bad in ("\x1b", "<img", "](http", "](javascript"))
+
+
+def test_a_head_whose_claim_was_not_shown_is_not_only_called_advanced() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.decide("c001", "inconclusive", test="claim", against="baseline", n=[2, 2], says="p = 0.3 > 0.05")
+    assert "| c001 | – | advanced (its claim was not shown) |" in told(story)

@@ -71,6 +71,11 @@ class Judged:
         return "harmful" if self.result.step == "advance" and self._harmed else self.result.step
 
     @property
+    def verdict(self) -> str:
+        """The answer in a word: what harms a guarded figure need not be worse."""
+        return "harmful" if self.answer == "harmful" and self._harmed else VERDICTS[self.answer]
+
+    @property
     def reason(self) -> str:
         is_stopped = isinstance(self.result, Race) and self.answer == "harmful"
         return f"{self.result.reason}, but it harms {', '.join(self._harmed)}" if is_stopped else self.result.reason
@@ -233,15 +238,17 @@ def _confirmation(study: Study, sides: Sides) -> Confirmation:
     )  # fmt: skip
 
 
-def judged_again(study: Study, event: Event) -> Race | Confirmation:
-    """Judge a decision's seeds once more, from what the ledger has now: the same p and effect, if all is sound."""
+def judged_again(study: Study, event: Event) -> tuple[Race | Confirmation, Mapping[str, Guardrail]]:
+    """Judge a decision once more, from what the ledger has now: the same figures and guards, if all is sound."""
     state, identity, against = study.state(), str(event["candidate"]), str(event["against"])
     if event["test"] == "claim":
-        return _confirmation(study, claim_sides(state, identity))
+        claim = _confirmation(study, claim_sides(state, identity))
+        return claim, claim.guardrails
     ours = scores.measured(state, against, _head_phase(against))
     theirs = scores.measured(state, identity, "trial")[: event["n"][1]]
     complexity = _complexity(study, state, against), _complexity(study, state, identity)
-    return _race(study.contract(), (ours, theirs), complexity)
+    result = _race(study.contract(), (ours, theirs), complexity)
+    return result, _race_guards(study, state, result, theirs)
 
 
 def _guardrails(study: Study, contract: Contract, sides: Sides, sizes: tuple[int, int]) -> dict[str, Guardrail]:
@@ -328,7 +335,7 @@ def _document(study: Study, judged: Judged) -> dict[str, Any]:
         "candidate": judged.candidate,
         "against": judged.against,
         "test": "race" if isinstance(judged.result, Race) else "claim on fresh seeds",
-        "verdict": VERDICTS[judged.answer],
+        "verdict": judged.verdict,
         "answer": judged.answer,
         "metric": contract.metric.name,
         "effect": told["effect"],

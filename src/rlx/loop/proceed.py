@@ -19,6 +19,7 @@ from rlx.study import gates, stops
 from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
+from rlx.study.report import standing_of
 from rlx.study.standing import Standing as Checked
 from rlx.study.state import State
 from rlx.study.study import Study
@@ -203,6 +204,7 @@ def brief(study: Study) -> dict[str, Any]:
     return {
         "study": study.name,
         "task": study.task_name,
+        "metric": _aim(contract),
         "status": status_of(study, state, contract),
         "action": plan.next.action,
         "command": plan.next.command,
@@ -214,11 +216,22 @@ def brief(study: Study) -> dict[str, Any]:
         "recent": [_tried(study, state, one) for one in list(state.candidates)[-RECENT:]],
         "findings": findings(state),
         "left": {
-            **left.document(),
+            **_left(left, contract),
             "candidates": candidates_left(state, contract),
             "claims": max(0, (contract.metric.claims if contract.metric else 0) - state.claims),
         },
     }
+
+
+def _aim(contract: Contract) -> str:
+    """Say what is to be improved, and what is guarded."""
+    aim = f"{contract.metric.direction} {contract.metric.name}" if contract.metric else ""
+    return "; ".join([aim, *(f"guarded: {one.expression}" for one in contract.guardrails)])
+
+
+def _left(left: Amount, contract: Contract) -> dict[str, Any]:
+    """Return what is left of the budget, and of its seeds how many its time pays for."""
+    return {**left.document(), "payable_seeds": seeds_left(left, contract)}
 
 
 def status_of(study: Study, state: State, contract: Contract) -> str:
@@ -250,6 +263,8 @@ def _tried(study: Study, state: State, identity: str) -> dict[str, Any]:
         "state": standing.state,
         "effect": plain(files.number(last.get("effect", math.nan))) if last else None,
         "p": plain(files.number(last.get("p", math.nan))) if last else None,
+        "against": str(last.get("against", "")) if last else "",
+        "standing": standing_of(standing),
         "hypothesis": candidate.hypothesis,
         "says": str(last.get("says", "")) if last else "",
     }
@@ -263,6 +278,7 @@ def status(study: Study) -> dict[str, Any]:
     return {
         "study": study.name,
         "task": study.task_name,
+        "metric": _aim(contract),
         "status": status_of(study, state, contract),
         "missing": missing,
         "approval": _approval_missing(study, state, contract) or approval_words(state),
@@ -270,7 +286,7 @@ def status(study: Study) -> dict[str, Any]:
         "incumbent": state.incumbent,
         "spent": state.spent.document(),
         "reserved": state.reserved.document(),
-        "left": left_of(state, contract).document(),
+        "left": _left(left_of(state, contract), contract),
         "jobs": [
             {"job": job.id, "run": job.run, "candidate": job.candidate, "phase": job.phase, "state": "open"}
             for job in state.open_jobs

@@ -80,16 +80,19 @@ def _weights_problem(study: Study, run: str, seed: int, sha256: str) -> str:
 
 
 def _decision_problem(study: Study, state: State, event: Event) -> str:
-    """Judge again on the scores that were there, and compare p and effect."""
+    """Judge again on the scores that were there, and compare p, effect and what is guarded."""
     from rlx.loop.judgement import judged_again
 
     if event["decision"] == "debug":
         return ""
-    again = judged_again(study, event)
+    again, guards = judged_again(study, event)
     for name in ("p", "effect"):
         told, now = files.number(event[name]), getattr(again, name)
         if not (math.isclose(told, now, rel_tol=1e-6, abs_tol=CLOSE) or (told != told and now != now)):
             return f"{event['candidate']} was {event['decision']} with {name} {told:g}; its scores give {now:g}"
+    for name, one in (event.get("guardrails") or {}).items():
+        if name in guards and guards[name].answer != one["answer"]:
+            return f"{event['candidate']}: `{name}` was told as {one['answer']}; its figures give {guards[name].answer}"
     return ""
 
 

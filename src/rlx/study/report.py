@@ -68,6 +68,7 @@ class Row:
     changed: Changed | None = None
     race: Decided | None = None
     claim: Decided | None = None
+    became: str = ""
     trouble: str = ""
     """Why it came to nothing, where it failed or its check was refused."""
     lines: int | None = None
@@ -88,9 +89,7 @@ class Row:
     @property
     def standing(self) -> str:
         """What became of it, with what it harms or leans to harm."""
-        told = [f"{name}: {word}" for name, word in self.last.guards.items() if "harm" in word] if self.last else []
-        word = "refused" if self.status == "draft" and self.trouble else STANDINGS.get(self.status, self.status)
-        return f"{word} ({'; '.join(told)})" if told else word
+        return self.became or self.status
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON-able data; effect, interval and p are of the last decision, which `test` names."""
@@ -139,12 +138,25 @@ def _row(state: State, name: str, candidate: Candidate | None, changed: Changed 
         changed=changed,
         race=race,
         claim=claim,
+        became=standing_of(standing) if standing else "",
         trouble=_trouble(state, standing),
         lines=decisions[-1].get("lines") if decisions else 0 if name == BASELINE else None,
         parameters=state.parameters(name),
         files={phase: tuple(score.file for score in scores) for phase, scores in measured.items() if scores},
         runs=tuple(dict.fromkeys(str(job.run) for job in jobs if job.run)),
     )
+
+
+def standing_of(standing: Standing) -> str:
+    """Say what became of a candidate, with what it harms or leans to harm, for people."""
+    last = standing.decisions[-1] if standing.decisions else None
+    guards = (last.get("guardrails") or {}) if last else {}
+    told = [f"{name}: {_guard(one)}" for name, one in guards.items() if "harm" in _guard(one)]
+    if last and (last.get("test"), last["decision"]) == ("claim", "inconclusive"):
+        told.insert(0, "its claim was not shown")
+    is_refused = standing.state == "draft" and standing.refusal is not None
+    word = "refused" if is_refused else STANDINGS.get(standing.state, standing.state)
+    return f"{word} ({'; '.join(told)})" if told else word
 
 
 def _trouble(state: State, standing: Standing | None) -> str:

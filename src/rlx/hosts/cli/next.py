@@ -33,7 +33,8 @@ def render(data: dict[str, Any]) -> str:
     lines = [
         f"study: {data['task']}/{data['study']} ({data['status']})",
         f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}",
-        f"left: {left['seeds']} seeds, {duration(left['seconds'])} of training, {more}",
+        f"metric: {data['metric']}",
+        f"left: {seeds(left)}, {duration(left['seconds'])} of training, {more}",
     ]
     if data["allowed"]["keys"] or data["allowed"]["paths"]:
         lines.append(f"may change: {', '.join([*data['allowed']['keys'], *data['allowed']['paths']])}")
@@ -45,13 +46,20 @@ def render(data: dict[str, Any]) -> str:
     return "\n".join([*lines, f"next: {data['command']}"])
 
 
+def seeds(left: dict[str, Any]) -> str:
+    """Spell the seeds that are left, and where the time pays for fewer, how many."""
+    payable = left["payable_seeds"]
+    told = f" (time for {payable}: each may take the longest that the contract gives)"
+    return f"{left['seeds']} seeds" + (told if payable < left["seeds"] else "")
+
+
 def recent(rows: list[dict[str, Any]]) -> str:
     """Lay out the last candidates and what came of them."""
     cells = [
         [
             row["candidate"],
-            row["state"],
-            signed(row["effect"]) if row["effect"] is not None else "–",
+            row["standing"],
+            f"{signed(row['effect'])} v {row['against']}" if row["effect"] is not None else "–",
             figure(row["p"]) if row["p"] is not None else "–",
             row["hypothesis"],
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rlx.hosts.cli.next import recent
+from rlx.hosts.cli.next import recent, seeds
 from rlx.hosts.cli.words import duration
 from rlx.runs import project
 
@@ -30,8 +30,9 @@ def render(data: dict[str, Any]) -> str:
         f"study: {data['task']}/{data['study']}",
         f"contract: {data['status']}" + (f" ({'; '.join(data['missing'])})" if data["missing"] else ""),
         f"approval: {data['approval']}",
+        f"metric: {data['metric']}",
         f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}",
-        f"spent: {spent['seeds']} seeds, {duration(spent['seconds'])}; left: {left['seeds']} seeds, "
+        f"spent: {spent['seeds']} seeds, {duration(spent['seconds'])}; left: {seeds(left)}, "
         f"{duration(left['seconds'])}",
     ]
     lines += [f"job: {job['run']} ({job['candidate']}, {job['phase']}, {job['state']})" for job in data["jobs"]]

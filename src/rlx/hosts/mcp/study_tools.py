@@ -30,7 +30,9 @@ class Tried(BaseModel):
     candidate: str
     kind: str
     state: str
+    standing: str = ""
     effect: Figure = None
+    against: str = ""
     p: Figure = None
     hypothesis: str = ""
     says: str = ""
