@@ -181,3 +181,16 @@ def test_sleeping_for_ever_ends_at_the_time_that_the_contract_gives(agent: Couri
     identity = agent.learns("patience", "import time\ntime.sleep(1000)\n")
     assert agent.ends(agent.launches(identity), code=5)["outcome"] == "timeout"
     assert agent.rows("evaluated", candidate=identity) == []
+
+
+def test_a_record_of_modules_that_does_not_read_is_an_objection_and_the_candidate_is_to_be_mended(
+    agent: Courier,
+) -> None:
+    spoil = "(out.parent / 'loaded').mkdir(exist_ok=True)\n(out.parent / 'loaded' / 'x.json').write_text('[')\n"
+    identity = agent.learns("a record of my own", OUT + spoil)
+    assert agent.ends(agent.launches(identity))["outcome"] == "completed"
+    agent.types("decide", identity, code=None)
+    (decided,) = agent.rows("decided", candidate=identity)
+    assert "loaded/x.json does not say which modules were loaded" in decided["says"]
+    assert agent.study.state().candidates[identity].state == "debug"
+    assert agent.types("next")["command"] != f"rlx decide {identity}"
