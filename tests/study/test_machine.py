@@ -6,6 +6,7 @@ Tools go through the gates and the law; an adversary appends what it likes, with
 from __future__ import annotations
 
 import tempfile
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from rlx.study.budget import Amount
 from rlx.study.contract import POINTS, Contract
 from rlx.study.gates import Facts, Request, check
 from rlx.study.ledger import Ledger
+from rlx.study.rules import PATIENCE
 from rlx.study.state import State, lawful, next_seeds, replay
 
 SEEDS, HOURS, CANDIDATES, PARALLEL, CLAIMS = 60, 0.4, 3, 2, 1
@@ -68,7 +70,7 @@ class Model:
     jobs: dict[str, tuple[str, str, tuple[int, ...], Amount]] = field(default_factory=dict)
     spent: Amount = field(default_factory=Amount)
     used: dict[str, set[int]] = field(default_factory=dict)
-    again: dict[str, set[int]] = field(default_factory=dict)
+    again: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     waves: dict[str, list[str]] = field(default_factory=dict)
     scored: dict[tuple[str, str], set[int]] = field(default_factory=dict)
     launched: set[str] = field(default_factory=set)
@@ -331,13 +333,20 @@ class Study(RuleBasedStateMachine):
             model.states[name], model.waves[name] = "launched", []
         if phase == "trial":
             self._settle(name, outcome)
-        if outcome == "lost" and phase != "smoke":
-            known = model.again.setdefault(name, set())
-            again = set(seeds) if name == "baseline" or phase == "promotion" else set(seeds) - known
-            model.again[name] |= again
-            model.used[name] -= again
+        if phase != "smoke":
+            self._lose(name, phase, seeds if outcome == "lost" else (), is_fruitless=outcome != "completed")
         if outcome == "completed":
             self._evaluate(name, phase, seeds)
+
+    def _lose(self, name: str, phase: str, lost: tuple[int, ...], *, is_fruitless: bool) -> None:
+        """Free the seeds that were lost; a yardstick's that is lost thrice, or leaves no score, calls for a person."""
+        model, known = self.model, self.model.again[name]
+        is_yardstick = name == "baseline" or phase == "promotion"
+        again = {seed for seed in lost if is_yardstick or not known[seed]}
+        known.update(again)
+        model.used[name] -= again
+        is_tired = is_yardstick and any(known[seed] >= PATIENCE for seed in again)
+        model.stopped |= is_tired or (is_fruitless and phase != "trial" and not again)
 
     def _start(self, job: str) -> None:
         name, phase, _, _ = self.model.jobs[job]
@@ -373,6 +382,7 @@ class Study(RuleBasedStateMachine):
         self.ledger.append("ended", key=job, job=job, outcome="abandoned", spent=Amount().document(), seeds={}, says="")
         if phase != "smoke":
             model.used[name] -= set(seeds)
+            self._lose(name, phase, seeds if name == "baseline" or phase == "promotion" else (), is_fruitless=False)
         if name in NULL and phase == "smoke":
             model.rehearsed -= reserve.seconds
         mine = [one for one in self.state().jobs_of(name, phase) if one.used_seeds]  # type: ignore[arg-type]
