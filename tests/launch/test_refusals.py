@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from rlx.hosts.cli.main import call
-from rlx.loop.founding import Wishes, amend, approve, new_study
+from rlx.loop.approving import approve
+from rlx.loop.founding import Wishes, amend, new_study
 from rlx.study.approval import Statement, asserted
 from rlx.study.contract import POINTS
 from rlx.study.study import Study, find

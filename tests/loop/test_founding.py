@@ -10,7 +10,8 @@ import pytest
 
 from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.hosts.cli.study import approve as approved
-from rlx.loop.founding import Wishes, approve, find_task, new_study, new_task, overview, refresh_task
+from rlx.loop.approving import approve
+from rlx.loop.founding import Wishes, find_task, new_study, new_task, overview, refresh_task
 from rlx.study import task as tasks
 from rlx.study.contract import POINTS
 from rlx.study.derive import Commands, source_of

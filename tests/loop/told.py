@@ -12,7 +12,8 @@ from typing import Any
 
 from rlx.hosts.cli.main import call
 from rlx.launch import door
-from rlx.loop.founding import Wishes, approve, new_study
+from rlx.loop.approving import approve
+from rlx.loop.founding import Wishes, new_study
 from rlx.loop.proposals import propose
 from rlx.study.ledger import Event
 from rlx.study.state import State

@@ -7,36 +7,31 @@ What is not covered: processes that somebody starts without rlx.
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlx import files, sandbox
-from rlx.config.schema import Experiment
 from rlx.errors import EvidenceInvalid, Refused, RlxError
-from rlx.launch import admission, carried, governed, worktree
+from rlx.launch import carried, governed, worktree
 from rlx.launch import launch as plain
+from rlx.launch.examined import Examined, examine
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.launch.supervisor import project_of
 from rlx.runs import process
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, LOST, run_status
-from rlx.study import approval, derive, gates, recipe, scope
-from rlx.study import candidate as candidates
+from rlx.study import approval, gates, recipe
 from rlx.study import contract as contracts
 from rlx.study import task as tasks
 from rlx.study.budget import Amount
-from rlx.study.candidate import NO_CODE, Candidate, Code
 from rlx.study.contract import Contract
 from rlx.study.gates import Facts, Reason, Request
 from rlx.study.ledger import Held
 from rlx.study.lifecycle import Phase, Purpose
-from rlx.study.reseeding import is_seed_only
-from rlx.study.scope import Change
 from rlx.study.standing import Job
 from rlx.study.state import State, next_seeds, replay
 from rlx.study.study import NULL, Study
@@ -69,38 +64,6 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Examined:
-    """A candidate as it is on disk now: what would run, its hash, and what stands against it."""
-
-    candidate: Candidate
-    plan: str
-    content: str
-    changes: tuple[Change, ...]
-    keys: Mapping[str, Any]
-    experiment: Experiment | None
-    problems: tuple[str, ...]
-    breaches: tuple[str, ...]
-    tree: Path
-
-    @property
-    def lines(self) -> int:
-        """How many lines of code differ from the baseline's."""
-        return changed_lines(worktree.patch_text(self.changes))
-
-    def reasons(self) -> tuple[Reason, ...]:
-        """Return what stands against it, whatever the study's state."""
-        is_unedited = not self.keys and not self.changes
-        hint = f"edit the files in {self.tree}" if is_unedited else "rlx schema candidate; rlx propose --help"
-        return (
-            *(Reason("CANDIDATE", one, hint) for one in self.problems),
-            *(
-                Reason("SCOPE", one, "take it back in the worktree, or propose within the scope")
-                for one in self.breaches
-            ),
-        )
-
-
-@dataclass(frozen=True)
 class Launched:
     """A job that was let through; without a run it was a rehearsal of the gates alone."""
 
@@ -124,124 +87,6 @@ class Launched:
             "is_known": self.is_known,
             "next": following,
         }
-
-
-def examine(study: Study, identity: str) -> Examined:
-    """Read a candidate, its worktree and its config as they are now, and judge them; writes nothing."""
-    contract, task = study.contract(), study.task()
-    chain = study.chain(identity)
-    commit = contract.baseline.commit if contract.baseline else ""
-    tree = ensure_worktree(study, contract, identity)
-    changes = worktree.diff(tree, commit, root=study.root)
-    keys = recipe.changes_of(chain)
-    problems = [] if identity in NULL else list(_problems(study, contract, task, chain[-1], changes))
-    experiment, unreadable = _experiment(study, contract, task, keys, tree)
-    problems += [unreadable] if unreadable else []
-    content = _content(chain, changes)
-    breaches = scope.breaches(changes, keys, contract, task)
-    plan = plan_of(study, content)
-    return Examined(chain[-1], plan, content, changes, keys, experiment, tuple(problems), tuple(breaches), tree)
-
-
-def _content(chain: Sequence[Candidate], changes: Sequence[Change]) -> str:
-    """Return the hash of all that a candidate changes."""
-    documents = [one.model_dump(mode="json", by_alias=True) for one in chain]
-    return _hash({"chain": documents, "diff": worktree.diff_sha256(changes)})
-
-
-def failed_as_it_is(study: Study, state: State, identity: str) -> Job | None:
-    """Return the trial in which a candidate failed, where nothing of it was changed since."""
-    baseline, tree = study.contract().baseline, study.worktree(identity)
-    if state.candidates[identity].state != "debug" or baseline is None or not tree.is_dir():
-        return None
-    changes = worktree.diff(tree, baseline.commit, root=study.root)
-    return state.failed_trial(identity, plan_of(study, _content(study.chain(identity), changes)))
-
-
-def plan_of(study: Study, content: str) -> str:
-    """Return the hash of what would run: a candidate's content, under the contract and the task as they are now."""
-    under = {"contract": contracts.sha256(study.contract_path), "task": _file_hash(study)}
-    return _hash({**under, "content": content})[:16]
-
-
-def _problems(
-    study: Study, contract: Contract, task: Task, candidate: Candidate, changes: Sequence[Change]
-) -> tuple[str, ...]:
-    """Return all that is wrong with a candidate and its change of code, beside the others of its study."""
-    if bad := worktree.unpatchable(changes):
-        return bad
-    code = {one.id: _code(study, one.id) for one in study.candidates()}
-    patch = worktree.patch_text(changes)
-    below = (study.patch(candidate.builds_on) if candidate.builds_on not in NULL else None) or b""
-    own = _own(changes, below)
-    code[candidate.id] = Code(
-        files.sha256(patch) if patch else "", changed_lines(worktree.patch_text(own)), tuple(one.path for one in own),
-        is_seed_only(patch, below=below),
-    )  # fmt: skip
-    return candidates.problems(
-        candidate, contract, task, study.candidates(), base=derive.base_of(task, study.root), code=code
-    )
-
-
-def _own(changes: Sequence[Change], below: bytes) -> list[Change]:
-    """Return what a candidate changes beside what it builds on; everything where it takes some of that back."""
-    sections = [(one, worktree.patch_text([one])) for one in changes] if below else []
-    inherited = [section for _, section in sections if section in below]
-    if sum(map(len, inherited)) < len(below):
-        return list(changes)
-    return [one for one, section in sections if section not in inherited] if below else list(changes)
-
-
-def code_beside(study: Study, candidate: Candidate) -> dict[str, Code]:
-    """Return the code that every candidate has changed; of a new one that changes none, what it builds on."""
-    code = {one.id: _code(study, one.id) for one in study.candidates()}
-    if candidate.kind == "hyperparameter":
-        code[candidate.id] = _code(study, candidate.builds_on)
-    return code
-
-
-def _code(study: Study, identity: str) -> Code:
-    patch = study.patch(identity) if identity not in NULL else None
-    return Code(files.sha256(patch)) if patch else NO_CODE
-
-
-def changed_lines(patch: bytes) -> int:
-    """Return how many lines a patch adds and takes away."""
-    lines = [line for line in patch.splitlines() if line[:1] in (b"+", b"-")]
-    return sum(not line.startswith((b"+++ ", b"--- ")) for line in lines)
-
-
-def _experiment(
-    study: Study, contract: Contract, task: Task, keys: Mapping[str, Any], tree: Path
-) -> tuple[Experiment | None, str]:
-    """Return what a worktree trains with these keys, its backend named; or why it cannot."""
-    may_go_unenforced = contract.automation is not None and contract.automation.sandbox == "if available"
-    reads = [Path(path) for path in contract.hardware.reads] if contract.hardware else []
-    try:
-        asked = recipe.experiment_of(task, keys, tree=tree)
-        found = admission.ask(asked, tree=tree, reads=reads, may_go_unenforced=may_go_unenforced)
-    except RlxError as error:
-        return None, error.message
-    return found.experiment, found.problem
-
-
-def _file_hash(study: Study) -> str:
-    return files.sha256(files.read_bytes(study.task_path))
-
-
-def _hash(value: object) -> str:
-    return files.sha256(json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode())
-
-
-def ensure_worktree(study: Study, contract: Contract, identity: str) -> Path:
-    """Make a candidate's worktree from the pinned commit and the patch of what it builds on; keep one that is there."""
-    if contract.baseline is None:
-        raise Refused(f"{study.name} pins no baseline", hint=f"rlx study show {study.name}")
-    below = study.chain(identity)[-2].id if identity not in NULL else None
-    patch = study.patch(below) if below and below not in NULL else None
-    folder = study.worktree(identity)
-    worktree.add(study.root, folder, contract.baseline.commit, patch=patch)
-    return folder
 
 
 def check(study: Study, identity: str, *, is_dry: bool = False) -> Examined:

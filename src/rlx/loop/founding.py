@@ -1,11 +1,10 @@
-"""How a study comes into being: a task is written, a contract pre-filled, amended, and approved by a person."""
+"""How a study comes into being: a task is written, a contract pre-filled and amended."""
 
 from __future__ import annotations
 
 import math
 import shlex
 import tempfile
-import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -15,12 +14,11 @@ from rlx.config import yaml_lines
 from rlx.config.load import group_hash, read
 from rlx.config.yaml_lines import Document
 from rlx.errors import ConfigError, NotFound, Refused, UsageError
-from rlx.launch import door, worktree
+from rlx.launch import worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
 from rlx.loop.asking import Ask, asked
 from rlx.loop.asking import Wishes as Wishes
-from rlx.loop.evaluator import Evaluator
 from rlx.runs.project import runs_folder
 from rlx.runs.run import Run, names
 from rlx.runs.summary import costs
@@ -29,7 +27,6 @@ from rlx.study import contract as contracts
 from rlx.study import document as documents
 from rlx.study import task as tasks
 from rlx.study.afford import Cost, affords
-from rlx.study.approval import Statement
 from rlx.study.changes import laid
 from rlx.study.contract import POINTS, Contract, Guardrail
 from rlx.study.hook_view import FILE as HOOK_FILE
@@ -465,87 +462,3 @@ def _baseline_sd(study: Study) -> float | None:
         return None
     mean = sum(values) / len(values)
     return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
-def approve(
-    study: Study, *, by: str, key: Path | None = None, document: Path | None = None, goes_on: bool = False
-) -> dict[str, Any]:
-    """Approve the contract as it is, byte for byte, at the level that is asked for; refused below its minimum.
-
-    A study that has stopped goes on only where that is said, and no approval takes the place of a stronger one.
-    """
-    noticed(study)
-    contract, task = study.contract(), study.task()
-    found = contracts.problems(contract, task, root=study.root)
-    if found:
-        raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
-    halted = _halted(study)
-    if halted and not goes_on:
-        _refuse_approval(study, [halted], code="STOPPED")
-        raise Refused(halted, hint=f"if it shall go on: rlx study approve {study.name} --go-on")
-    sha256, evaluator = contracts.sha256(study.contract_path), Evaluator(study)
-    statement = Statement.of(contract, sha256, now=time.time(), evaluator=evaluator.fresh().sha256)
-    try:
-        fields = _approval_fields(study, statement, by=by, key=key, document=document)
-    except Refused as error:
-        _refuse_approval(study, [error.message])
-        raise
-    assert contract.automation is not None
-    problems = approval.problems(fields, sha256, now=time.time(), minimum=contract.automation.approval, root=study.root)
-    if problems:
-        _refuse_approval(study, problems)
-        raise Refused("; ".join(problems), hint=_APPROVES[contract.automation.approval].format(study=study.name))
-    _keep_stronger(study, contract, fields)
-    study.ledger.append("approved", key=fields["nonce"], **fields, **({"goes_on": True} if goes_on else {}))
-    tell_hooks(study)
-    human = bool(fields["human"])
-    return {
-        **overview(study),
-        "level": fields["level"],
-        "by": fields["by"],
-        "human": human,
-        "expires": fields["expires"],
-        "goes_on_after": halted,
-        "forgeable": list(approval.forgeable(fields["level"], human=human)),
-    }
-
-
-_APPROVES = {
-    "asserted": "rlx study approve {study}",
-    "signed": "sign it: rlx study approve {study} --key FILE",
-    "other user": "with a file that another account owns: rlx study approve {study} --document FILE",
-}
-"""How an approval of each level is made."""
-
-
-def _halted(study: Study) -> str:
-    """Say why a study does nothing more; empty where it does."""
-    state = study.state()
-    told = {"the study has stopped": state.stop, "the study waits for a person": state.escalation}
-    return "; ".join(f"{what}: {why}" for what, why in told.items() if why)
-
-
-def _keep_stronger(study: Study, contract: Contract, fields: approval.Fields) -> None:
-    """Refuse an approval that would take the place of one that shows more and still stands."""
-    state = study.state()
-    if state.approval is None or door.unapproved(study, state, contract):
-        return
-    known = state.approval
-    if approval.strength(fields) < approval.strength(known.event):
-        says = f"a stronger approval stands, {known.level} by {known.by}; {fields.get('level')} would take its place"
-        _refuse_approval(study, [says])
-        raise Refused(says, hint="nothing is to be approved: rlx next; or sign again: rlx study approve --key FILE")
-
-
-def _refuse_approval(study: Study, problems: Sequence[str], *, code: str = "APPROVAL") -> None:
-    study.ledger.append("refused", action="approve", reasons=[{"code": code, "says": one} for one in problems])
-
-
-def _approval_fields(
-    study: Study, statement: Statement, *, by: str, key: Path | None, document: Path | None
-) -> dict[str, Any]:
-    if key is not None:
-        return approval.signed(statement, key=key, root=study.root)
-    if document is not None:
-        return approval.by_other_user(document)
-    return approval.asserted(statement, by=by)

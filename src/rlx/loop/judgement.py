@@ -19,6 +19,7 @@ from rlx.errors import Refused
 from rlx.evaluate.tally import RATES
 from rlx.figures import counted
 from rlx.launch import door
+from rlx.launch.examined import changed_lines
 from rlx.loop import notes, proceed, scores
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
@@ -275,7 +276,7 @@ def _value(study: Study, expression: Expression, one: Measured) -> float:
 def _complexity(study: Study, state: State, identity: str) -> Complexity:
     """Return what a candidate adds to the baseline, changed lines and keys as one line each, and its parameters."""
     keys = {key for one in study.chain(identity) for key in one.changes} if identity not in NULL else set()
-    lines = door.changed_lines(study.patch(identity) or b"") + len(keys)
+    lines = changed_lines(study.patch(identity) or b"") + len(keys)
     return Complexity(lines, state.parameters(identity))
 
 

@@ -12,6 +12,7 @@ from rlx import files
 from rlx.compare.race import RULE
 from rlx.compare.stats import plain
 from rlx.launch import door
+from rlx.launch.examined import failed_as_it_is, plan_of
 from rlx.loop import notes, scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
@@ -144,7 +145,7 @@ def _failed(study: Study, standing: Standing, state: State) -> Standing:
     last = state.jobs_of(standing.id, "trial")[-1]
     is_cut_off = len(last.again) == len(last.seeds)
     how: Literal["lost", "stopped"] = "stopped" if last.outcome == "cancelled" else "lost"
-    is_same = door.failed_as_it_is(study, state, standing.id) is not None
+    is_same = failed_as_it_is(study, state, standing.id) is not None
     return replace(
         standing,
         ended=_ended(state, standing.id),
@@ -164,7 +165,7 @@ def plan_now(study: Study, one: Checked) -> str:
     """Return the plan that a launch names: what was checked, under the contract as it is; empty: check it (again)."""
     if one.content is None:
         return one.plan or ""
-    now = door.plan_of(study, one.content)
+    now = plan_of(study, one.content)
     return "" if one.state == "validated" and now != one.plan else now
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from rlx.config.yaml_lines import Document
 from rlx.errors import NotFound, Refused, UsageError
 from rlx.launch import door, worktree
+from rlx.launch.examined import code_beside, ensure_worktree
 from rlx.study import candidate as candidates
 from rlx.study import derive
 from rlx.study import document as documents
@@ -71,7 +72,7 @@ def _problems(study: Study, candidate: Candidate) -> tuple[str, ...]:
     """Return what is wrong with what was written; its code is looked at when it is checked."""
     task = study.task()
     base = derive.base_of(task, study.root)
-    code = door.code_beside(study, candidate)
+    code = code_beside(study, candidate)
     return candidates.problems(candidate, study.contract(), task, study.candidates(), base=base, code=code)
 
 
@@ -89,7 +90,7 @@ def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -
     """
     if patch is None and candidate.changes and candidate.kind not in CODE_KINDS:
         return None
-    made = door.ensure_worktree(study, study.contract(), candidate.id)
+    made = ensure_worktree(study, study.contract(), candidate.id)
     try:
         if patch is not None:
             worktree.apply(study.root, made, patch)

@@ -13,6 +13,7 @@ from rlx.errors import EvidenceInvalid, JobFailed, Refused, RlxError
 from rlx.launch import door, worktree
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
+from rlx.launch.examined import examine
 from rlx.loop.evaluator import Evaluator, weights_of
 from rlx.loop.scores import Say, score_of
 from rlx.runs.run import Run
@@ -141,7 +142,7 @@ class Rehearsal:
         return f"pinned as {self.evaluator.pin.sha256[:12]}"
 
     def _worktree(self) -> str:
-        examined = door.examine(self.study, REHEARSAL)
+        examined = examine(self.study, REHEARSAL)
         reasons = examined.reasons()
         if reasons:
             again = f"rlx study amend {self.study.name} -s baseline.commit=$(git rev-parse HEAD)"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rlx import files
-from rlx.launch import door
+from rlx.launch.examined import changed_lines
 from rlx.loop import proceed
 from rlx.study import derive
 from rlx.study import report as reports
@@ -50,7 +50,7 @@ def _changed(study: Study, one: Candidate, base: Mapping[str, Any]) -> Changed:
     if patch is None or patch == study.patch(one.builds_on):
         return Changed(keys)
     name = study.patch_path(one.id).relative_to(study.folder).as_posix()
-    return Changed(keys, name, door.changed_lines(patch))
+    return Changed(keys, name, changed_lines(patch))
 
 
 def _value(known: Mapping[str, Any], key: str) -> str:
