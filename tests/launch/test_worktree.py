@@ -229,7 +229,7 @@ def test_large_files_are_compared_without_being_held(tree: Path, root: Path, mon
     (change,) = diff(tree, head(root))
     assert change.after is not None
     assert change.after.startswith(b"13 bytes, sha256 ")
-    with pytest.raises(Refused, match=r"pkg/reward.py cannot be part of a patch"):
+    with pytest.raises(Refused, match=r"pkg/reward.py' is larger than 0 MB: it cannot be part of a patch"):
         patch_text(diff(tree, head(root)))
 
 

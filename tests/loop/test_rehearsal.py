@@ -127,7 +127,7 @@ def test_an_environment_that_raises_is_shown_by_its_traceback(tmp_path: Path) ->
     told = typed(root, "rlx study rehearse", code=1)
     assert failed(told)["name"] == "training"
     assert told["tail"][-1] == "RuntimeError: the arm is not calibrated"
-    assert told["reads"] == "rlx info hold_rehearsal_001 --traceback"
+    assert told["reads"] == "rlx logs hold_rehearsal_001"
     (root / "envs" / "arm.py").write_text("import nothing_there\n" + ARM)
     git(root, "commit", "-qam", "worse")
     typed(root, "rlx task refresh arm")

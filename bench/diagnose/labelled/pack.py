@@ -74,11 +74,11 @@ def unpack(row: Mapping[str, Any], case: Case, root: Path) -> Run:
     _write_lines(seed / "metrics.jsonl", _rows(row["rows"]))
     evaluations = _rows(row["evaluations"])
     told = [
-        {"event": "evaluated", "step": one["step"], "mean": one["mean"]}
+        {"event": "evaluated", "time": 0.0, "step": one["step"], "mean": one["mean"]}
         for one in evaluations
         if one["purpose"] == "selection"
     ]
-    _write_lines(seed / "events.jsonl", [{"event": "started"}, *told, row["end"]])
+    _write_lines(seed / "events.jsonl", [{"event": "started", "time": 0.0}, *told, {"time": 0.0, **row["end"]}])
     measured = {"id": experiment.env.id, "kwargs": experiment.env.kwargs, "wrappers": row["wrappers"]}
     for one in evaluations:
         _write_evaluation(folder, one, case.seed, measured)

@@ -266,7 +266,7 @@ def _lineage(study: Study, contract: Contract, task: Task, job: Launched, examin
 def _frozen(study: Study, commit: str, examined: Examined) -> Path:
     """Return the tree that jobs run what was checked from, apart from the worktree, where editing may go on."""
     sha256 = worktree.diff_sha256(examined.changes)
-    folder = study.tree(sha256)
+    folder = study.tree(commit, sha256)
     if not folder.exists():
         worktree.tree_of(study.root, commit, folder, patch=worktree.patch_text(examined.changes) or None)
     if worktree.diff_sha256(worktree.diff(folder, commit, root=study.root)) != sha256:

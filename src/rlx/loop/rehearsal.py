@@ -92,17 +92,11 @@ class Rehearsal:
         if printed is not None:
             log = printed.relative_to(self.study.root).as_posix()
             return {"log": log, "tail": self._tail(printed), "reads": f"cat {log}"}
-        if self.run is None:
+        printed = self.run.path / "logs" / f"seed_{self.run.seeds[0].number}.log" if self.run else None
+        if self.run is None or printed is None or not printed.is_file():
             return {}
-        seed = self.run.seeds[0]
-        printed = self.run.path / "logs" / f"seed_{seed.number}.log"
-        said = self._tail(printed) if printed.is_file() else []
-        if said:
-            log = printed.relative_to(self.study.root).as_posix()
-            return {"log": log, "tail": said, "reads": f"rlx logs {self.run.name}"}
-        raised = [str(line) for line in (seed.events[-1] if seed.events else {}).get("traceback", [])]
-        log = f"runs/{self.run.name}/seed_{seed.number}/events.jsonl"
-        return {"log": log, "tail": raised[-LINES:], "reads": f"rlx info {self.run.name} --traceback"} if raised else {}
+        log = printed.relative_to(self.study.root).as_posix()
+        return {"log": log, "tail": self._tail(printed), "reads": f"rlx logs {self.run.name}"}
 
     def _tail(self, path: Path) -> list[str]:
         """Return the last lines of a log, without those that the failed step has told."""

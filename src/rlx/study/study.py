@@ -79,9 +79,9 @@ class Study:
         """Return the folder a candidate's code is changed in."""
         return self.folder / "worktrees" / identity
 
-    def tree(self, diff_sha256: str) -> Path:
-        """Return the folder that jobs run code with this difference from the baseline in: nobody edits there."""
-        return self.folder / "trees" / diff_sha256[:16]
+    def tree(self, commit: str, diff_sha256: str) -> Path:
+        """Return the folder that jobs run a commit with this difference in: nobody edits there."""
+        return self.folder / "trees" / f"{commit[:12]}-{diff_sha256[:16]}"
 
     def contract(self) -> Contract:
         return contracts.read(self.contract_path)

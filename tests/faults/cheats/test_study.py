@@ -37,6 +37,19 @@ class Walker(Agent):
         (tree / "envs" / "pay.py").write_text(PAY.replace("    return", f"{body}    return", 1))
         return identity
 
+    def is_invalid(self, identity: str) -> list[str]:
+        """Have a candidate decided whose evidence must not count; return the objections, which are one new row.
+
+        A person lets the study go on where that was one too many.
+        """
+        told = self.types("decide", identity)
+        (row,) = self.rows("refused", candidate=identity, action="decide")
+        assert {one["code"] for one in row["reasons"]} == {"EVIDENCE"}
+        assert told["verdict"] == "invalid"
+        if told["study_decision"] == "escalate":
+            self.types("study", "approve", "--yes", "--by", "tester", "--go-on")
+        return list(told["objections"])
+
 
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Walker:
@@ -325,24 +338,19 @@ def test_a_tree_that_is_edited_while_it_trains_makes_evidence_invalid(agent: Wal
     agent.ends(run)
     if is_put_back:
         (tree / "envs" / "pay.py").write_text(checked)
-    told = agent.types("decide", identity)
-    assert told["verdict"] == "invalid"
+    told = agent.is_invalid(identity)
     says = f"{run}: envs.pay ran from another envs/pay.py than was checked" if is_put_back else (
         f"the code that {run} ran is other than when it was launched")  # fmt: skip
-    assert told["objections"] == [says]
-    (row,) = agent.rows("refused", action="decide", candidate=identity)
-    assert row["reasons"][0]["code"] == "EVIDENCE"
+    assert told == [says]
 
 
 def test_a_run_that_was_made_another_is_no_evidence(agent: Walker) -> None:
-    identity = agent.pays("another run", "    at = at * 4\n")
+    identity = agent.pays("another run", "    at = at - 17\n")
     run = agent.launches(identity)
     agent.ends(run)
     path = agent.root / "runs" / run / "metadata.json"
     path.write_text(path.read_text().replace('"trial"', '"smoke"'))
-    assert agent.types("decide", identity)["objections"] == [
-        f"the identity of {run} is other than when it was launched"
-    ]
+    assert agent.is_invalid(identity) == [f"the identity of {run} is other than when it was launched"]
 
 
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGSEGV"])
