@@ -11,11 +11,11 @@ from typing import Protocol
 from rlx.hosts.cli.output import harmless, has_colour
 from rlx.hosts.cli.words import figure
 from rlx.launch import launch
-from rlx.runs.run import Run, Seed
+from rlx.runs.run import SUPERVISOR, Run, Seed
 from rlx.runs.status import COMPLETED, PREPARED, RUNNING
 from rlx.runs.summary import position
 
-REFRESH_SECONDS = 0.5
+REFRESH_SECONDS, GLANCE_SECONDS = 0.5, 0.02
 FIRST_SECONDS = 0.05  # until the first step is seen: a start is looked at closely
 LINE_SECONDS, SLOWEST_LINE_SECONDS = 10.0, 60.0
 RATE_SECONDS = 30.0
@@ -40,6 +40,13 @@ class Progress:
         """Look at the run anew and return a line a seed."""
         self.run = Run(self._path)
         return [self._line(seed) for seed in self.run.seeds]
+
+    def rest(self, seconds: float) -> None:
+        """Sleep for so long, or until the supervisor is gone: nobody waits for the end of what has ended."""
+        supervisor, until = self._path / SUPERVISOR, time.monotonic() + seconds
+        was_there = supervisor.exists()
+        while time.monotonic() < until and (supervisor.exists() or not was_there):
+            time.sleep(GLANCE_SECONDS)
 
     def _line(self, seed: Seed) -> str:
         step, episode_return = position(seed)
@@ -107,6 +114,10 @@ class Display(Protocol):
         """Look anew and return the lines to show."""
         ...
 
+    def rest(self, seconds: float) -> None:
+        """Sleep for so long, or until there is news."""
+        ...
+
 
 def follow(run: Run, *, timeout_seconds: float | None = None) -> Run:
     """Show a run's progress on stderr until it ends or the time is up, and return it as it is then."""
@@ -127,7 +138,7 @@ def show(display: Display, *, timeout_seconds: float | None = None) -> None:
         is_last = display.is_over or time.monotonic() >= deadline
         screen.draw(lines, is_last=is_last)
         if not is_last:
-            time.sleep(REFRESH_SECONDS if display.has_begun else FIRST_SECONDS)
+            display.rest(REFRESH_SECONDS if display.has_begun else FIRST_SECONDS)
 
 
 class _Screen:

@@ -94,6 +94,10 @@ class Board:
         rows = [one.cells() for one in self._shown.values()]
         return table(HEADER, rows, right=(2, 3, 4)).splitlines() if rows else []
 
+    def rest(self, seconds: float) -> None:
+        """Sleep for so long."""
+        time.sleep(seconds)
+
     def _look(self) -> None:
         """Take in the runs that have begun since the last look."""
         if time.monotonic() < self._next_look:
