@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from rlx import files
+from rlx.config.load import load
 from rlx.errors import NotFound
-from rlx.launch.executor import Desk, Job, executor
+from rlx.launch import launch
+from rlx.launch.executor import Desk, Job, executor, run_job
 from rlx.runs import process
+from tests.conftest import Project
 
 GONE = {"place": process.place(), "pid": 2**22 + 1, "started": "1"}
 ELSEWHERE = {"place": "another host", "pid": 1, "started": "1"}
@@ -57,3 +60,12 @@ def test_executors_are_found_by_name(tmp_path: Path) -> None:
     assert executor("local", tmp_path).name == "local"
     with pytest.raises(NotFound, match="unknown executor `locl`"):
         executor("locl", tmp_path)
+
+
+def test_a_study_s_job_needs_what_its_seeds_side_by_side_need(project: Project) -> None:
+    config = project.config(resources={"cores": 3, "gpus": 0.5, "memory": 2.0})
+    experiment = launch.check(load(project.root / config), root=project.root).experiment
+    lineage = {"slots": [None, None], "limits": {"seed_seconds": 120.0}}
+    run = launch.create(experiment, root=project.root, lineage=lineage)
+    job = run_job(run, [0, 1, 2], id="j001")
+    assert (job.cores, job.gpus, job.memory_gb, job.minutes) == (6, 1.0, 4.0, 4.0)

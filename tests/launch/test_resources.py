@@ -8,7 +8,7 @@ import pytest
 
 import rlx
 from rlx.launch import resources
-from rlx.launch.resources import Slots, neutral_environment, worker_environment
+from rlx.launch.resources import Slots, gpu_places, memory_places, neutral_environment, worker_environment
 
 
 @pytest.fixture
@@ -19,26 +19,42 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_seeds_fill_the_cores(machine: pytest.MonkeyPatch) -> None:
-    assert Slots.of({}).seeds == 8
-    assert Slots.of({"resources": {"cores": 3}}).seeds == 2
-    assert Slots.of({"resources": {"cores": 64}}).seeds == 1
+    assert Slots.of({}).places == (None,) * 8
+    assert Slots.of({"resources": {"cores": 3}}).places == (None,) * 2
+    assert Slots.of({"resources": {"cores": 64}}).places == (None,)
 
 
 def test_one_seed_a_gpu_unless_told(machine: pytest.MonkeyPatch) -> None:
-    assert Slots.of({"device": "cuda"}).seeds == 2
-    assert Slots.of({"device": "cuda", "resources": {"gpus": 0.5}}).seeds == 4
-    assert Slots.of({"device": "cpu"}).free_gpu([]) is None
+    assert Slots.of({"device": "cuda"}).places == ("2", "5")
+    assert Slots.of({"device": "cuda", "resources": {"gpus": 0.5}}).places == ("2", "5", "2", "5")
+    assert Slots.of({"device": "cpu"}).places[0] is None
+
+
+def test_a_seed_of_several_gpus_has_them_to_itself(machine: pytest.MonkeyPatch) -> None:
+    machine.setenv("CUDA_VISIBLE_DEVICES", "2,5,6,7,9")
+    assert Slots.of({"resources": {"gpus": 2}}).places == ("2,5", "6,7")
+    assert gpu_places(8) == ()
+
+
+def test_without_a_gpu_there_is_one_place_all_the_same(machine: pytest.MonkeyPatch) -> None:
+    machine.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert Slots.of({"device": "cuda"}).places == (None,)
 
 
 def test_the_least_loaded_gpu_is_taken(machine: pytest.MonkeyPatch) -> None:
     slots = Slots.of({"device": "cuda", "resources": {"gpus": 0.5}})
-    assert slots.free_gpu([]) == "2"
-    assert slots.free_gpu(["2"]) == "5"
-    assert slots.free_gpu(["2", "5", "5"]) == "2"
+    assert slots.without(["2"]).places == ("5", "2", "5")
+    assert slots.without(["2", "5", "5"]).places == ("2",)
+    assert slots.without(["2", "5", "5", "2"]).places == ()
+
+
+def test_places_that_were_given_out_under_other_hardware_count_all_the_same(machine: pytest.MonkeyPatch) -> None:
+    assert Slots.of({"device": "cuda"}).without([None]).places == ("2",)
 
 
 def test_memory_limits_how_many_run_side_by_side(machine: pytest.MonkeyPatch) -> None:
-    assert Slots.of({"resources": {"memory": 1e6}}).seeds == 1
+    assert Slots.of({"resources": {"memory": 1e6}}).places == (None,)
+    assert memory_places(1e6) == 0
 
 
 def test_a_worker_gets_its_threads_its_gpu_and_no_display(machine: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ def launch(name: str = "c001", phase: str = "trial", *, state: str = "validated"
     plan = None if name in ("baseline", "rehearsal") else f"{name}-plan"
     reserve = Amount(0 if phase == "smoke" else 2, 600.0)
     request = Request(name, phase, seeds, reserve, plan)  # type: ignore[arg-type]
-    facts = Facts(now=NOW + 1000, contract_sha256=CONTRACT, plan=plan, free_cores=2, free_gpus=0.5, free_disk_gb=5.0)
+    facts = Facts(now=NOW + 1000, contract_sha256=CONTRACT, plan=plan, core_places=4, gpu_places=4, free_disk_gb=5.0)
     return Launch(story, contract(), request, facts)
 
 
@@ -101,6 +101,11 @@ def approve(**fields: Any) -> Callable[[Launch], None]:
 def two_jobs_run(one: Launch) -> None:
     one.story.intend("p", "baseline", "baseline", (20,))
     one.story.intend("q", "baseline", "baseline", (21,))
+
+
+def many_seeds_train(count: int) -> Callable[[Launch], None]:
+    """One job, and as many of its seeds side by side."""
+    return lambda one: one.story.intend("p", "baseline", "baseline", (20, 21, 22, 23), slots=[None] * count)
 
 
 def drift(one: Launch) -> None:
@@ -157,8 +162,10 @@ def test_a_launch_that_breaks_no_rule_may_start() -> None:
         (budget(until="whenever"), ["DEADLINE"]),
         (budget(until="2099-01-01T07:00"), []),
         (two_jobs_run, ["PARALLEL"]),
-        (find(free_cores=1), ["CORES"]),
-        (find(free_gpus=0.4), ["GPUS"]),
+        (find(core_places=0), ["CORES"]),
+        (find(gpu_places=0), ["GPUS"]),
+        (find(memory_places=0), ["MEMORY"]),
+        (many_seeds_train(4), ["PARALLEL", "CORES", "GPUS"]),
         (find(free_disk_gb=4.9), ["DISK"]),
         (find(free_disk_gb=math.nan), ["DISK"]),
         (find(sandbox_problems=("no Landlock",)), ["SANDBOX"]),
@@ -479,8 +486,8 @@ def test_every_reason_is_listed_in_the_order_of_the_codes() -> None:
         ask(plan="other", is_unattended=True, seeds=(2, 3, 3, 1000), reserve=Amount(2, 1e9)),
         find(contract_problems=("primary metric and guardrails: eval.py is in scope",), task_problems=("stale",),
              plan="yet another", candidate_problems=("seed only",), breaches=("eval.py", "link -> /etc"),
-             approval_problems=("bad signature",), sandbox_problems=("none",), free_cores=0, free_gpus=0.0,
-             free_disk_gb=0.0),
+             approval_problems=("bad signature",), sandbox_problems=("none",), core_places=0, gpu_places=0,
+             memory_places=0, free_disk_gb=0.0),
     ):  # fmt: skip
         breakage(one)
     one.contract = contract(

@@ -265,7 +265,7 @@ class Study(RuleBasedStateMachine):
         with self.ledger.held() as held:
             state = replay(held.events)
             ask = self._request(state, name, phase, count, seconds, wrong)
-            facts = Facts(now=self.now, contract_sha256=self.model.file, free_disk_gb=9.0,
+            facts = Facts(now=self.now, contract_sha256=self.model.file, core_places=9, free_disk_gb=9.0,
                           plan=None if name in NULL else self.model.plan(name))  # fmt: skip
             reasons = check(state, CONTRACT, ask, facts)
             assert (not reasons) == self.model.may_launch(ask, self.now), reasons

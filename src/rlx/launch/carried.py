@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlx.errors import RlxError
-from rlx.launch.executor import Executor, Standing, executor, run_job
+from rlx.launch.executor import LOCAL, Executor, Standing, executor, run_job
 from rlx.launch.supervisor import project_of
 from rlx.runs.run import Run
 from rlx.study import task as tasks
 from rlx.study.study import task_folder
 from rlx.study.task import Launcher
-
-LOCAL = "local"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ What is not covered: processes that somebody starts without rlx.
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from rlx.errors import EvidenceInvalid, Refused, RlxError
 from rlx.launch import carried, governed, worktree
 from rlx.launch import launch as plain
 from rlx.launch.examined import Examined, examine
-from rlx.launch.resources import available_cores, visible_gpus
+from rlx.launch.executor import LOCAL
+from rlx.launch.resources import Slots, core_places, gpu_places, memory_places
 from rlx.launch.supervisor import project_of
 from rlx.runs import process
 from rlx.runs.run import Run
@@ -28,7 +30,7 @@ from rlx.study import approval, gates, recipe
 from rlx.study import contract as contracts
 from rlx.study import task as tasks
 from rlx.study.budget import Amount
-from rlx.study.contract import Contract
+from rlx.study.contract import Contract, Hardware
 from rlx.study.gates import Facts, Reason, Request
 from rlx.study.ledger import Held
 from rlx.study.lifecycle import Phase, Purpose
@@ -72,6 +74,8 @@ class Launched:
     seeds: tuple[int, ...]
     reserve: Amount
     run: str | None
+    slots: tuple[str | None, ...] = ()
+    """The places its seeds have side by side; none before it was let through."""
     is_known: bool = False
 
     def document(self) -> dict[str, Any]:
@@ -83,6 +87,7 @@ class Launched:
             "job": self.job,
             "seeds": list(self.seeds),
             "reserve": self.reserve.document(),
+            "slots": list(self.slots),
             "run": self.run,
             "is_known": self.is_known,
             "next": following,
@@ -182,7 +187,9 @@ def launch(study: Study, order: Order, *, is_dry: bool = False) -> Launched:
             refuse(held, "launch", order.candidate, reasons)
         if is_dry:
             return Launched(order, "", seeds, reserve, None)
-        job = _intend(study, held, Launched(order, order.job or _job_name(state), seeds, reserve, None), examined)
+        slots = _slots(contract, task, examined, taken=state.slots)[: len(seeds)]
+        asked = Launched(order, order.job or _job_name(state), seeds, reserve, None, slots)
+        job = _intend(study, held, asked, examined)
     _start(study, job)
     return job
 
@@ -192,7 +199,7 @@ def _start(study: Study, job: Launched) -> None:
     run = Run(study.root / "runs" / str(job.run))
     launcher = study.task().adapter.launcher
     try:
-        if launcher.executor == carried.LOCAL:
+        if launcher.executor == LOCAL:
             plain.start(run, job.seeds)
         else:
             carried.carry(run, job.seeds, launcher)
@@ -227,10 +234,10 @@ def _intend(study: Study, held: Held, job: Launched, examined: Examined) -> Laun
     held.append(
         "intent", key=job.job, job=job.job, candidate=order.candidate, phase=order.phase, seeds=list(job.seeds),
         plan=examined.plan, run=run.name, config=run.metadata["config_hash"],
-        identity=governed.identity_of(run), reserve=job.reserve.document(),
+        identity=governed.identity_of(run), reserve=job.reserve.document(), slots=list(job.slots),
         process=process.current().document(),
     )  # fmt: skip
-    return Launched(order, job.job, job.seeds, job.reserve, run.name)
+    return replace(job, run=run.name)
 
 
 def _lineage(study: Study, contract: Contract, task: Task, job: Launched, examined: Examined) -> dict[str, Any]:
@@ -260,7 +267,22 @@ def _lineage(study: Study, contract: Contract, task: Task, job: Launched, examin
         "sandbox": contract.automation.sandbox,
         "reads": list(contract.hardware.reads),
         "executor": task.adapter.launcher.executor,
+        "slots": list(job.slots),
     }
+
+
+def _slots(
+    contract: Contract, task: Task, examined: Examined, *, taken: tuple[str | None, ...]
+) -> tuple[str | None, ...]:
+    """Return the places that the study's open jobs leave to another; which GPUs those of an engine have, it says."""
+    assert examined.experiment is not None  # else there were reasons
+    assert contract.hardware
+    left = contract.hardware.parallel - len(taken)
+    if task.adapter.launcher.executor != LOCAL:
+        return (None,) * left
+    wanted = recipe.resources_of(examined.experiment, contract.hardware).model_dump()
+    machine = Slots.of({"device": examined.experiment.device, "resources": wanted})
+    return machine.without(taken).places[:left]
 
 
 def _frozen(study: Study, commit: str, examined: Examined) -> Path:
@@ -321,7 +343,7 @@ def _known(state: State, order: Order, examined: Examined) -> Launched | None:
     """Return the job that this order is about, where it is under way."""
     for job in state.open_jobs:
         if (job.candidate, job.phase) == (order.candidate, order.phase) and job.plan == examined.plan:
-            return Launched(order, job.id, job.seeds, job.reserve, job.run, is_known=True)
+            return Launched(order, job.id, job.seeds, job.reserve, job.run, job.slots, is_known=True)
     return None
 
 
@@ -329,7 +351,7 @@ def _facts(study: Study, contract: Contract, task: Task, examined: Examined) -> 
     """Look at everything outside the ledger that the gates judge."""
     state = study.state()
     disk = shutil.disk_usage(study.root).free / 2**30
-    busy = sum(1 for _ in state.open_jobs) * (contract.hardware.cores if contract.hardware else 1)
+    hardware, is_local = contract.hardware or Hardware(), task.adapter.launcher.executor == LOCAL
     return Facts(
         now=time.time(),
         contract_sha256=contracts.sha256(study.contract_path),
@@ -341,8 +363,9 @@ def _facts(study: Study, contract: Contract, task: Task, examined: Examined) -> 
         breaches=examined.breaches,
         approval_problems=approval_problems(study, state),
         sandbox_problems=_sandbox_problems(contract),
-        free_cores=available_cores() - busy,
-        free_gpus=float(len(visible_gpus())),
+        core_places=core_places(hardware.cores) if is_local else math.inf,  # an engine knows its own machines
+        gpu_places=len(gpu_places(hardware.gpus)) if is_local else math.inf,
+        memory_places=memory_places(hardware.memory_gb) if is_local else math.inf,
         free_disk_gb=disk,
     )
 

@@ -9,6 +9,7 @@ run's own lease is what is left.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ JOB, PROCESS, EXIT, SUBMITTED, CANCELLED, LOG, BEAT = (
     "job.json", "process.json", "exit.json", "submitted.json", "cancelled", "log", "beat",
 )  # fmt: skip
 STALE_SECONDS = 60.0
+LOCAL = "local"
+"""The executor of whoever names none: this machine."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 State = Literal["prepared", "queued", "running", "completed", "failed", "cancelled", "lost"]
 
@@ -103,23 +106,27 @@ def executor(
 
 
 def run_job(run: Run, seeds: Sequence[int], *, id: str) -> Job:
-    """Return the job that trains seeds of a run: its supervisor, which is what engines carry."""
+    """Return the job that trains seeds of a run: its supervisor, which is what engines carry.
+
+    It needs what as many seeds need as its study lets train side by side.
+    """
     from rlx.launch.interpreter import lasting_environment
     from rlx.launch.resources import neutral_environment
 
     resources = run.config.get("resources") or {}
-    limits = (run.metadata.get("lineage") or {}).get("limits") or {}
-    seconds = limits.get("seed_seconds")
+    lineage = run.metadata.get("lineage") or {}
+    seconds, memory = (lineage.get("limits") or {}).get("seed_seconds"), resources.get("memory")
+    together = len(lineage.get("slots") or ()) or 1
     argv = (sys.executable, "-P", "-m", "rlx.launch.supervisor", str(run.path), *map(str, seeds))
     return Job(
         id=id,
         argv=argv,
         folder=run.path,
         env={**lasting_environment(run.config), **neutral_environment()},
-        cores=int(resources.get("cores") or 1),
-        gpus=float(resources.get("gpus") or 0.0),
-        memory_gb=resources.get("memory"),
-        minutes=len(seeds) * seconds / 60 if seconds else None,
+        cores=together * int(resources.get("cores") or 1),
+        gpus=together * float(resources.get("gpus") or 0.0),
+        memory_gb=together * memory if memory else None,
+        minutes=math.ceil(len(seeds) / together) * seconds / 60 if seconds else None,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,31 +25,26 @@ IMPORT_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE
 
 @dataclass(frozen=True)
 class Slots:
-    """How many seeds run side by side, and which GPUs they share."""
+    """Places for seeds side by side; each names the GPUs that its seed has, None where it uses none."""
 
-    seeds: int
-    gpus: tuple[str, ...]
-    seeds_a_gpu: int
+    places: tuple[str | None, ...]
 
     @classmethod
-    def of(cls, config: dict[str, Any]) -> Slots:
-        """Return the slots this machine has for a config's resources."""
+    def of(cls, config: Mapping[str, Any]) -> Slots:
+        """Return the places that this machine has for a config's resources: one at least."""
         resources = config.get("resources", {})
-        by_cores = max(1, available_cores() // int(resources.get("cores", 1)))
-        by_memory = _by_memory(resources.get("memory"))
-        gpus, share = _gpus_wanted(config)
-        by_gpus = max(1, len(gpus)) * max(1, int(1 / share)) if share else by_cores
-        return cls(max(1, min(by_cores, by_memory, by_gpus)), gpus, max(1, int(1 / share)) if share else 0)
+        share = _gpu_share(config)
+        gpus = gpu_places(share) or (None,)
+        by_cores, by_memory = core_places(int(resources.get("cores", 1))), memory_places(resources.get("memory"))
+        count = int(max(1, min(by_cores, by_memory, len(gpus) if share else by_cores)))
+        return cls(gpus[:count] if share else (None,) * count)
 
-    def has_room(self, busy: int) -> bool:
-        return busy < self.seeds
-
-    def free_gpu(self, taken: list[str | None]) -> str | None:
-        """Return the GPU with the most room, or None where none is used."""
-        if not self.gpus or not self.seeds_a_gpu:
-            return None
-        load = Counter(taken)
-        return min(self.gpus, key=lambda gpu: load[gpu])
+    def without(self, taken: Sequence[str | None]) -> Slots:
+        """Return the places that are left beside those that are taken."""
+        left = list(self.places)
+        for place in taken[: len(left)]:
+            left.remove(place if place in left else left[-1])
+        return Slots(tuple(left))
 
 
 def available_cores() -> int:
@@ -65,20 +61,33 @@ def visible_gpus() -> tuple[str, ...]:
     return tuple(str(number) for number in range(len(devices)))
 
 
-def _gpus_wanted(config: dict[str, Any]) -> tuple[tuple[str, ...], float]:
-    """Return the GPUs and the share of one that a seed takes: one seed a GPU unless told."""
-    device = str(config.get("device", "auto"))
+def core_places(cores: int) -> int:
+    """Return for how many seeds of so many cores this machine has room."""
+    return available_cores() // cores
+
+
+def gpu_places(share: float) -> tuple[str, ...]:
+    """Return the GPUs of every seed that this machine has room for: several of a share each, or several a seed."""
+    gpus = visible_gpus()
+    if share <= 1:
+        return gpus * int(1 / share) if share else ()
+    size = math.ceil(share)
+    return tuple(",".join(gpus[first : first + size]) for first in range(0, len(gpus) - size + 1, size))
+
+
+def _gpu_share(config: Mapping[str, Any]) -> float:
+    """Return how many GPUs a seed takes: one unless told, none on other devices."""
     share = config.get("resources", {}).get("gpus")
     if share is None:
-        share = 1.0 if device.startswith("cuda") else 0.0
-    return (visible_gpus(), float(share)) if share else ((), 0.0)
+        share = 1.0 if str(config.get("device", "auto")).startswith("cuda") else 0.0
+    return float(share)
 
 
-def _by_memory(gigabytes: float | None) -> int:
+def memory_places(gigabytes: float | None) -> float:
+    """Return for how many seeds of so much memory this machine has room."""
     if gigabytes is None:
-        return 1_000_000
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return max(1, int(total / gigabytes))
+        return math.inf
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 // gigabytes
 
 
 def oom_kills() -> int | None:

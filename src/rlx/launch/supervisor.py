@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from rlx import files, sandbox
 from rlx.errors import FileDamaged
 from rlx.launch import workers
+from rlx.launch.executor import LOCAL
 from rlx.launch.forked import hold_only
 from rlx.launch.resources import Slots, oom_kills, worker_environment
 from rlx.launch.worker import STOP_SIGNALS
@@ -51,14 +52,26 @@ def main(argv: list[str]) -> int:
         except BlockingIOError:
             return REFUSED_EXIT
         seeds = [run.seed(int(number)) for number in argv[1:]]
-        slots = Slots.of(run.config)
+        slots = _slots(run)
         files.write_json(run.path / SUPERVISOR, {"schema": 1, **process.current().document(), "seeds": argv[1:]})
-        together = groups(seeds, slots.seeds if run.metadata.get("together") else len(seeds))
+        together = groups(seeds, len(slots.places) if run.metadata.get("together") else len(seeds))
         try:
             _supervise(run, slots, together)
         finally:
             (run.path / SUPERVISOR).unlink(missing_ok=True)
     return 0
+
+
+def _slots(run: Run) -> Slots:
+    """Return the places of a run's seeds: the machine's, and of a study's run those that its door gave it.
+
+    That door names GPUs where it stands on this machine; at an engine it only says how many places there are.
+    """
+    lineage = run.metadata.get("lineage") or {}
+    machine, given = Slots.of(run.config), tuple(lineage.get("slots") or ())
+    if given and lineage.get("executor") == LOCAL:
+        return Slots(given)
+    return Slots(machine.places[: len(given) or None])
 
 
 def _supervise(run: Run, slots: Slots, waiting: list[tuple[Seed, ...]]) -> None:
@@ -140,18 +153,21 @@ class Supervisor:
     def work(self) -> None:
         """Train every waiting seed, until all have ended or a signal asks to stop."""
         self._catch_signals()
-        slots = self.slots
         if workers.can_fork(self.run.config):
             workers.warm()
         while self.workers or (self.waiting and not self.stop_signal):
-            while self.waiting and not self.stop_signal and slots.has_room(len(self.workers)):
-                self._start(self.waiting.pop(0), gpu=slots.free_gpu([worker.gpu for worker in self.workers]))
+            while self.waiting and not self.stop_signal and (free := self._free):
+                self._start(self.waiting.pop(0), gpu=free[0])
             self._collect()
             self._enforce()
             if time.monotonic() >= self.kill_at:
                 self._signal_workers(signal.SIGKILL)
                 self.kill_at = time.monotonic() + GRACE_SECONDS
             time.sleep(POLL_SECONDS)
+
+    @property
+    def _free(self) -> tuple[str | None, ...]:
+        return self.slots.without([worker.gpu for worker in self.workers]).places
 
     @property
     def ending(self) -> Ending:

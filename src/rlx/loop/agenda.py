@@ -18,12 +18,14 @@ FIRST_SEEDS = 3
 
 @dataclass(frozen=True)
 class Waiting:
-    """A job that has not ended; `is_alive` where a process still works on it."""
+    """A job that has not ended."""
 
     job: str
     run: str
     candidate: str
     phase: Phase
+    places: int = 1
+    """How many of its seeds train side by side."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def _steps(at: Position) -> Iterator[Step]:
         yield from (step for step in (*_unfinished(at), *_claim(at)) if step.action == "decide")
     elif at.stop_rule:
         yield from _search_is_over(at)
-    elif len(at.waiting) < at.parallel:
+    elif sum(one.places for one in at.waiting) < at.parallel:
         yield from _work(at)
 
 

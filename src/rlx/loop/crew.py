@@ -127,7 +127,7 @@ class Crew:
         self, rounds: Mapping[Role, tuple[int, ...]], purpose: str, leaning: Callable[[], Verdict | None]
     ) -> None:
         """Train seeds of either side: together where the machine has room for all of them, else one after the other."""
-        together = sum(map(len, rounds.values())) <= Slots.of(self.run("baseline").config).seeds
+        together = sum(map(len, rounds.values())) <= len(Slots.of(self.run("baseline").config).places)
         for group in [rounds] if together else [{role: seeds} for role, seeds in rounds.items()]:
             if self.is_time_up():
                 return

@@ -114,7 +114,7 @@ def _pool(crew: Crew, side: Side, fingerprint: str) -> Pool:
         raise EvidenceInvalid("; ".join(one.reason for one in against), hint=against[0].command or None)
     crashed = len(side.having("crashed"))
     measured = noise(list(side.as_baseline().values()), random=side.floor, crashed=crashed)
-    return Pool(run, side, measured, fingerprint, crew.trained()["baseline"], Slots.of(run.config).seeds)
+    return Pool(run, side, measured, fingerprint, crew.trained()["baseline"], len(Slots.of(run.config).places))
 
 
 def _fingerprint(run: Run, ground: Ground) -> str:

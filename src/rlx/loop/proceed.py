@@ -61,7 +61,9 @@ def position(study: Study) -> Position:
         settles=_settles(problems),
         is_rehearsed=is_rehearsed(study, state),
         approval=_approval_missing(study, state, contract),
-        waiting=tuple(Waiting(job.id, str(job.run), job.candidate, job.phase) for job in state.open_jobs),
+        waiting=tuple(
+            Waiting(job.id, str(job.run), job.candidate, job.phase, len(job.slots)) for job in state.open_jobs
+        ),
         pool=min(len(state.usable(BASELINE, "baseline")), trained),
         pool_trained=trained,
         pool_wanted=pool,

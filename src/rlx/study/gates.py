@@ -10,6 +10,7 @@ so a job whose supervisor does not end it in time overspends by as much; clocks 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,9 +56,10 @@ CODES = {
     "BUDGET_HOURS": "the hours are used up",
     "BUDGET_CANDIDATES": "the candidates are used up",
     "DEADLINE": "the contract's time is over",
-    "PARALLEL": "as many jobs run as the contract allows",
+    "PARALLEL": "as many seeds train as the contract allows",
     "CORES": "too few cores are free",
     "GPUS": "too few GPUs are free",
+    "MEMORY": "too little memory is free",
     "DISK": "too little disk is free",
     "SANDBOX": "the sandbox that the contract requires is not there",
 }
@@ -106,8 +108,10 @@ class Facts:
     breaches: tuple[str, ...] = ()
     approval_problems: tuple[str, ...] = ()
     sandbox_problems: tuple[str, ...] = ()
-    free_cores: int = 1
-    free_gpus: float = 0.0
+    core_places: float = 1
+    gpu_places: float = 0
+    memory_places: float = math.inf
+    """For how many seeds of the contract's hardware there are cores, GPUs and memory in all."""
     free_disk_gb: float = 0.0
 
 
@@ -402,15 +406,20 @@ def _deadline(case: _Case) -> Reasons:
 
 
 def _room(case: _Case) -> Reasons:
-    hardware, facts, running = case.contract.hardware, case.facts, len(case.state.open_jobs)
+    hardware, facts, taken = case.contract.hardware, case.facts, len(case.state.slots)
     if hardware is None:
         return
-    if running >= hardware.parallel:
-        yield Reason("PARALLEL", f"{running} of {hardware.parallel} jobs run", "wait for one: rlx status")
-    if not facts.free_cores >= hardware.cores:
-        yield Reason("CORES", f"{counted(facts.free_cores, 'core')} free, a seed needs {hardware.cores}", "rlx status")
-    if not facts.free_gpus >= hardware.gpus:
-        yield Reason("GPUS", f"{facts.free_gpus:g} GPUs are free, a seed needs {hardware.gpus:g}", "rlx status")
+    hint = "wait for a job: rlx status" if taken else "see what this machine has: rlx doctor; or hand jobs to an engine"
+    if taken >= hardware.parallel:
+        yield Reason("PARALLEL", f"{taken} of {counted(hardware.parallel, 'place')} for seeds are taken", hint)
+    needs = {
+        "CORES": (facts.core_places, counted(hardware.cores, "core")),
+        "GPUS": (facts.gpu_places if hardware.gpus else math.inf, f"{hardware.gpus:g} GPUs"),
+        "MEMORY": (facts.memory_places, f"{hardware.memory_gb or 0:g} GB of memory"),
+    }
+    for code, (places, need) in needs.items():
+        if not taken < places:
+            yield Reason(code, f"a seed needs {need}: there is room for {places:g}, and {taken} train", hint)
     if not facts.free_disk_gb >= hardware.disk_gb:
         says = f"{facts.free_disk_gb:.1f} GB are free, the contract asks for {hardware.disk_gb:g} GB"
         yield Reason("DISK", says, "make room, for example: rlx ls, then rlx rm RUN")

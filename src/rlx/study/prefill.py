@@ -168,7 +168,7 @@ def _up(value: float) -> float:
 
 
 def _hardware(task: Task, known: Known, root: Path) -> Hardware:
-    """Return what one seed needs, and how many of them the machine has room for."""
+    """Return what one seed needs, and how many of them this machine has room for; of an engine, nobody said more."""
     experiment = evaluator.experiment_of(task, root)
     cores = experiment.resources.cores if experiment is not None else 1
     if experiment is None:
@@ -176,8 +176,9 @@ def _hardware(task: Task, known: Known, root: Path) -> Hardware:
     else:
         gpus = experiment.resources.gpus or (1.0 if experiment.device.startswith("cuda") else 0.0)
     by_gpus = int(known.gpus / gpus) if gpus else known.cores
+    by_machine = max(1, min(known.cores // cores, by_gpus)) if task.adapter.launcher.executor == "local" else 1
     reads = derive.venvs((*task.adapter.prefix, *task.adapter.train, *task.adapter.eval))
-    return Hardware(cores=cores, gpus=gpus, parallel=max(1, min(known.cores // cores, by_gpus)), reads=reads)
+    return Hardware(cores=cores, gpus=gpus, parallel=by_machine, reads=reads)
 
 
 def _baseline(task: Task, known: Known, root: Path) -> Baseline | None:

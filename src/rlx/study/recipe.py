@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rlx.config.load import parse, read
-from rlx.config.schema import Algo, Experiment
+from rlx.config.schema import Algo, Experiment, Resources
 from rlx.errors import ConfigError
 from rlx.study.candidate import Candidate
-from rlx.study.contract import Contract
+from rlx.study.contract import Contract, Hardware
 from rlx.study.lifecycle import Phase
 from rlx.study.task import Adapter, Task
 
@@ -35,15 +35,19 @@ def job_experiment(
     full: Experiment, contract: Contract, *, name: str, phase: Phase, seeds: Sequence[int]
 ) -> Experiment:
     """Return a job of some seeds: its name, the phase's share of the steps, the contract's hardware."""
-    hardware = contract.hardware
-    assert hardware is not None
+    assert contract.hardware is not None
     assert contract.budget is not None
     share = {"smoke": SMOKE_SHARE, "confirmation": 1.0}.get(phase, contract.budget.trial_steps)
-    resources = full.resources.model_copy(
-        update={"cores": hardware.cores, "gpus": hardware.gpus or None, "memory": hardware.memory_gb}
-    )
+    resources = resources_of(full, contract.hardware)
     named = {"run_name": name, "seeds": tuple(seeds), "algo": _shortened(full.algo, share), "resources": resources}
     return full.model_copy(update=named)
+
+
+def resources_of(full: Experiment, hardware: Hardware) -> Resources:
+    """Return what one seed of a job has: the contract's hardware."""
+    return full.resources.model_copy(
+        update={"cores": hardware.cores, "gpus": hardware.gpus or None, "memory": hardware.memory_gb}
+    )
 
 
 def _shortened(algo: Algo, share: float) -> Algo:

@@ -523,7 +523,9 @@ def _job(event: Event) -> Job:
     if phase == "smoke":
         reserve = Amount(0, reserve.seconds)
     _require(phase == "smoke" or reserve.seeds >= len(seeds), "the job reserves fewer seeds than it trains")
-    return Job(_text(event, "job"), _text(event, "candidate"), phase, seeds, plan, reserve, run)
+    slots = tuple(event.get("slots") or (None,))
+    _require(all(one is None or isinstance(one, str) for one in slots), "a place names its GPUs, or nothing")
+    return Job(_text(event, "job"), _text(event, "candidate"), phase, seeds, plan, reserve, run, slots)
 
 
 def _who(state: str) -> str:

@@ -56,6 +56,8 @@ class Job:
     plan: str | None
     reserve: Amount
     run: str | None = None
+    slots: tuple[str | None, ...] = (None,)
+    """The places its seeds have side by side: each the GPUs of one seed, None where it uses none."""
     process: Any = None
     outcome: Outcome | None = None
     spent: Amount | None = None

@@ -70,6 +70,11 @@ class State:
         return sum((job.reserve for job in self.open_jobs), Amount())
 
     @property
+    def slots(self) -> tuple[str | None, ...]:
+        """The places that the seeds of open jobs have."""
+        return tuple(place for job in self.open_jobs for place in job.slots)
+
+    @property
     def claimed(self) -> frozenset[str]:
         """The candidates that a claim was begun for: a confirmation that was started, or may yet be."""
         return frozenset(
