@@ -20,7 +20,7 @@ from rlx.evaluate.tally import RATES
 from rlx.figures import counted
 from rlx.launch import door
 from rlx.launch.examined import changed_lines
-from rlx.loop import notes, proceed, scores
+from rlx.loop import notes, proceed, scores, warrant
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
 from rlx.study.candidate import BASELINE
@@ -119,6 +119,7 @@ def _judged(study: Study, identity: str, *, say: Say) -> Judged:
     if standing is None:
         study.candidate(identity)  # says which there are
         raise Refused(f"{identity} is measured, not judged", hint="rlx next")
+    warrant.require(study, "judge", identity)
     if standing.state in ("advanced", "confirmed") and _is_claim_ready(study, state, identity):
         return _claimed(study, identity, say=say)
     if state.head == identity:

@@ -16,6 +16,7 @@ from rlx import files
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
 from rlx.figures import counted
+from rlx.loop import warrant
 from rlx.loop.evaluator import Evaluator, weights_of
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
@@ -100,6 +101,7 @@ def _measure_all(study: Study, candidates: Sequence[str], phase: Phase, *, say: 
     waiting = _waiting(study.state(), candidates, phase)
     if not waiting:
         return
+    warrant.require(study, "measure", candidates[-1])
     for name, run, seeds in waiting:
         record_weights(study, name, run, seeds)
     draw = drawn(study, candidates, phase)
