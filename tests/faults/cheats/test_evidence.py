@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from rlx.launch.weights import final_checkpoint
+from rlx.runs import opaque
+from rlx.runs.run import Run
 from tests.loop.mill import Mill
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cheats on evidence")]
@@ -35,8 +38,13 @@ class Miller(Mill):
         return {one["code"] for one in row["reasons"]}
 
     def policy(self, run: str, seed: int) -> Path:
-        (found,) = (self.root / "runs" / run / f"seed_{seed}").rglob("policy")
-        return found
+        return final_checkpoint(Run(self.root / "runs" / run).seed(seed))
+
+    def exchanges(self, run: str, seed: int, policy: str) -> None:
+        """Put another policy in the place of a trained one, with the hash that is kept beside it."""
+        folder = self.root / "runs" / run / f"seed_{seed}" / "checkpoints"
+        (folder.parent / "policy").write_text(policy)
+        opaque.keep(folder, folder.parent / "policy", step=10)
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +87,29 @@ def test_a_contract_that_is_amended_before_the_decision_decides_nothing(agent: M
     agent.study.contract_path.write_text(honest)
     agent.types("study", "amend")
     assert agent.types("decide", identity)["decision"]
+
+
+def test_weights_that_are_exchanged_before_they_are_measured_have_no_score(agent: Miller) -> None:
+    identity = agent.proposes(gain=0.04)
+    run = agent.trains(identity)
+    agent.exchanges(run, 1, "99.0,well,1,0.0")
+    agent.types("verdict", identity)
+    known = {one["seed"]: one for one in agent.rows("evaluated", candidate=identity)}
+    assert known[1]["score"] == "NaN"
+    assert "recorded is" in known[1]["failure"]
+    assert [known[seed]["score"] for seed in (0, 2)] == pytest.approx([0.04, 0.84])
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_good_seed_of_the_baseline_is_not_dropped_by_spoiling_its_weights(tmp_path: Path, is_gone: bool) -> None:
+    agent = Miller.built(tmp_path / "mill")
+    run = str(agent.types("launch", "baseline", "--phase", "baseline")["run"])
+    agent.types("wait", run, "--timeout", "120")
+    good = agent.policy(run, 2)
+    honest = good.read_text()
+    good.unlink() if is_gone else agent.exchanges(run, 2, "nothing that reads")
+    told = agent.types("study", "baseline", code=6)
+    assert "it was changed after it was recorded" in told["hint"]
+    assert agent.rows("evaluated", candidate="baseline", seed=2) == []
+    agent.exchanges(run, 2, honest)
+    assert agent.types("study", "baseline")["seeds"]["2"] == 0.8
