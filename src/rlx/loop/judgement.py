@@ -269,7 +269,7 @@ def _value(study: Study, expression: Expression, one: Measured) -> float:
     """Work out a guarded expression; NaN for a seed that failed, or that has no such figure."""
     if one.score is None:
         return math.nan
-    figures = files.read_json(study.folder / one.file)["figures"]
+    figures = scores.document_of(study, one)["figures"]
     known = {name: files.number(value) for name, value in figures.items() if files.is_number(value)}
     return expression.value(known) if expression.names <= known.keys() else math.nan
 
@@ -363,6 +363,6 @@ def _enforced(study: Study, sides: Sequence[Sequence[Measured]]) -> str:
     """Say what was in force while the scores were made, from their own documents."""
     said = []
     for one in (one for side in sides for one in side if one.file):
-        document = files.read_json(study.folder / one.file)
+        document = scores.document_of(study, one)
         said.append(str((document.get("enforced") or {}).get("mechanism", "none")))
     return ", ".join(sorted(set(said))) or "nothing"

@@ -40,6 +40,7 @@ class Measured:
     score: float | None
     level: str = ""
     file: str = ""
+    sha256: str = ""
 
 
 def purpose_of(phase: Phase) -> Purpose:
@@ -59,10 +60,23 @@ def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
             score = scores.get(seed)
             if score is not None:
                 value = None if math.isnan(score.value) else score.value
-                found.append(Measured(seed, str(job.run), value, score.level, score.file))
+                found.append(Measured(seed, str(job.run), value, score.level, score.file, score.sha256))
             elif job.seed_states.get(seed) != COMPLETED:
                 found.append(Measured(seed, str(job.run), None))
     return found if phase == "trial" else sorted(found, key=lambda one: one.seed)
+
+
+def document_of(study: Study, one: Measured) -> Mapping[str, Any]:
+    """Return what the evaluator wrote of a seed; another file in its place is no evidence."""
+    try:
+        content = (study.folder / one.file).read_bytes()
+    except FileNotFoundError:
+        content = b""
+    if files.sha256(content) != one.sha256:
+        says = f"{one.file} is {'not the file that was recorded' if content else 'gone'}"
+        raise EvidenceInvalid(says, hint=f"put it back; every such file is named by: rlx study verify {study.name}")
+    found: Mapping[str, Any] = files.decode(content)
+    return found
 
 
 def ended(state: State, candidate: str, phase: Phase) -> list[Job]:
