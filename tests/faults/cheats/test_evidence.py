@@ -113,3 +113,35 @@ def test_a_good_seed_of_the_baseline_is_not_dropped_by_spoiling_its_weights(tmp_
     assert agent.rows("evaluated", candidate="baseline", seed=2) == []
     agent.exchanges(run, 2, honest)
     assert agent.types("study", "baseline")["seeds"]["2"] == 0.8
+
+
+def test_figures_that_are_edited_after_they_were_measured_pass_no_guard(agent: Miller) -> None:
+    identity = agent.proposes(gain=2, heat=3)
+    agent.trains(identity)
+    assert agent.types("verdict", identity)["guardrails"]["0 - heat"]["answer"] == "harm"
+    paths = sorted((agent.study.evidence / "trial").glob(f"{identity}_*.json"))
+    honest = {path: path.read_bytes() for path in paths}
+    for path in paths:
+        path.write_bytes(honest[path].replace(b'"heat": 3.0', b'"heat": 0.0'))
+        assert path.read_bytes() != honest[path]
+    told = agent.types("decide", identity, code=6)
+    assert told["error"] == f"evidence/trial/{identity}_0.json is not the file that was recorded"
+    paths[0].unlink()
+    assert agent.types("decide", identity, code=6)["error"] == f"evidence/trial/{identity}_0.json is gone"
+    assert agent.rows("decided", candidate=identity) == []
+    for path in paths:
+        path.write_bytes(honest[path])
+    assert agent.types("decide", identity)["decision"] == "inconclusive"
+
+
+def test_what_is_measured_stays_what_the_scores_were_made_by(agent: Miller) -> None:
+    """Else the heat of a candidate would be compared with the success of the baseline."""
+    says = "were made with metric.name `success`: it cannot become `heat`"
+    assert says in agent.types("study", "amend", "-s", "metric.name=heat", code=4)["error"]
+    before = len(agent.rows("refused", action="approve"))
+    with edited(agent.study.contract_path, "name: success", "name: heat"):
+        assert says in agent.types("study", "approve", "--yes", "--by", "tester", code=4)["error"]
+    (row,) = agent.rows("refused", action="approve")[before:]
+    assert [one["code"] for one in row["reasons"]] == ["MEASURED"]
+    agent.types("study", "amend", "-s", "budget.hours=1.5")
+    agent.types("study", "approve", "--yes", "--by", "tester")
