@@ -210,7 +210,7 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
     complexity = _complexity(study, state, identity)
     seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
-    said = tuple(notes.longer(*seconds, against=BASELINE))
+    said = (*notes.longer(*seconds, against=BASELINE), *notes.elsewhere(study))
     return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
 
 
