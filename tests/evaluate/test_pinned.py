@@ -166,7 +166,7 @@ def test_a_changed_checkpoint_or_pin_is_invalid(repository: Repository) -> None:
         repository.asked, [Subject(repository.checkpoint, "0" * 64, repository.checkpoint.parent / "out")]
     )
     assert found.failure is not None
-    assert found.failure.code == "checkpoint"
+    assert found.failure.code == "changed"
     (repository.pin.folder / "new.py").write_text("")
     with pytest.raises(EvidenceInvalid, match=r"new.py was not pinned"):
         repository.measure()

@@ -68,7 +68,7 @@ def test_a_checkpoint_that_changed_since_it_was_recorded_is_refused_unread(train
     (found,) = sealed(trained.seal(), [Subject(trained.checkpoint(0), recorded, trained.root / "out.json")])
     assert found.failure is not None
     assert "recorded is" in found.failure.says
-    with pytest.raises(EvidenceInvalid, match="checkpoint: "):
+    with pytest.raises(EvidenceInvalid, match="changed: "):
         found.required()
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from tests.faults.lab import Lab, commit
 
@@ -48,7 +49,7 @@ class Mill(Lab):
     name: str = "more"
 
     @classmethod
-    def built(cls, root: Path, *settings: str, how: str = "well") -> Mill:
+    def built(cls, root: Path, *settings: str, how: str = "well") -> Self:
         """Build a mill whose training ends so, unless a candidate says otherwise; its contract has these settings."""
         mill = cls(root)
         root.mkdir(parents=True)

@@ -26,11 +26,11 @@ class Guarded(Told):
         super().__init__(root, replace(WISHES, settings=(*GUARDED, guard)))
 
     def evaluate(self, name: str, phase: str, seed: int, score: float, **fields: object) -> None:
-        super().evaluate(name, phase, seed, score)
         figures = fields.get("figures", {"return": score, "length_mean": 5.0 + seed % 1000 / 10})
         path = self.study.folder / f"evidence/{name}-{phase}-{seed}.json"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(files.encode({"figures": figures}))
+        super().evaluate(name, phase, seed, score, sha256=files.sha256(path.read_bytes()))
 
     def claims(self, ours: list[Figures | None], theirs: list[Figures | None]) -> Confirmation:
         """Tell a claim of a candidate whose seeds have these figures, None for one that crashed; return its answer."""

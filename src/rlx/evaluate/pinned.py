@@ -25,8 +25,8 @@ from rlx.errors import EvidenceInvalid, Refused, RlxError
 from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
 from rlx.evaluate.result import LARGEST_BYTES, read_result
-from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, keep, tail
-from rlx.evaluate.staged import stage
+from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, keep, tail, unstaged
+from rlx.evaluate.staged import stage_recorded
 from rlx.evaluate.tally import NoFigure, score
 from rlx.evaluate.variables import plain_environment
 from rlx.runs.provenance import versions
@@ -114,7 +114,7 @@ def _measured(asked: Pinned, subject: Subject) -> Sealed:
         try:
             place = _prepared(asked, subject, Path(name).resolve())
         except RlxError as error:
-            return Sealed(subject, failure=Failure("checkpoint", error.message, error.hint))
+            return Sealed(subject, failure=unstaged(error))
         enforced = sandbox.probed(_box(asked, place), may_go_unenforced=asked.may_go_unenforced).document()
         found = _found(asked, subject, place, enforced)
         if found.failure is not None:
@@ -166,10 +166,7 @@ def _prepared(asked: Pinned, subject: Subject, folder: Path) -> _Place:
     place = _Place(folder, folder / "staged" / subject.checkpoint.name)
     for made in (place.scratch, place.result.parent, place.checkpoint.parent):
         made.mkdir()
-    digest = stage(subject.checkpoint, place.checkpoint)
-    if subject.sha256 is not None and subject.sha256 != digest:
-        says = f"{subject.checkpoint} has the sha256 {digest[:12]}…, recorded is {subject.sha256[:12]}…"
-        raise EvidenceInvalid(says, hint="it was changed after it was recorded")
+    digest = stage_recorded(subject.checkpoint, place.checkpoint, subject.sha256)
     asked.pin.copy(place.tree)
     laid = {} if asked.worktree is None else lay_over(place.tree, asked.worktree, asked.command.policy_files)
     for name in laid:

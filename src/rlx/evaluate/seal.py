@@ -26,12 +26,13 @@ from rlx import files, sandbox
 from rlx.errors import EvidenceInvalid, RlxError
 from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
-from rlx.evaluate.staged import stage
+from rlx.evaluate.staged import CheckpointChanged, stage_recorded
 from rlx.evaluate.variables import plain_environment
 from rlx.sandbox import Box, Caps, Enforced
 
 SCHEMA = 1
 LEVEL = "sealed"
+CHANGED = "changed"
 _CODE = "import sys; sys.path.append(sys.argv[1]); from rlx.evaluate.chamber import main; main()"
 _LOOK_SECONDS = 0.2
 _LONGEST_ANSWER = 2**28
@@ -95,9 +96,9 @@ class Subject:
 class Failure:
     """Why a checkpoint has no score: a code and words.
 
-    Codes: `checkpoint`, `policy`, `environment` (it raised on the policy's actions), `evidence` (it does not fit, or
-    the score is no number), `metric` (there is no such figure), `time`, `memory`, `disk`, `processes`, `died`; of
-    commands `command` and `result`.
+    Codes: `checkpoint`, `changed` (it is not the one that was recorded), `policy`, `environment` (it raised on the
+    policy's actions), `evidence` (it does not fit, or the score is no number), `metric` (there is no such figure),
+    `time`, `memory`, `disk`, `processes`, `died`; of commands `command` and `result`.
     `is_policys` says whose failure it is: the policy's own, which then scores nothing, or nobody's: then measure again.
     """
 
@@ -201,14 +202,9 @@ class _Chamber:
     def _stage(self, index: int) -> None:
         subject = self.subjects[index]
         try:
-            digest = stage(subject.checkpoint, self._staged(index))
+            self.digests[index] = stage_recorded(subject.checkpoint, self._staged(index), subject.sha256)
         except RlxError as error:
-            self._fail(index, Failure("checkpoint", error.message, error.hint))
-            return
-        self.digests[index] = digest
-        if subject.sha256 is not None and subject.sha256 != digest:
-            says = f"{subject.checkpoint} has the sha256 {digest[:12]}…, recorded is {subject.sha256[:12]}…"
-            self._fail(index, Failure("checkpoint", says, "it was changed after it was recorded"))
+            self._fail(index, unstaged(error))
 
     def _staged(self, index: int) -> Path:
         return self.folder / "staged" / f"{index}{self.subjects[index].checkpoint.suffix}"
@@ -367,6 +363,11 @@ def _close(process: sandbox.Program) -> None:
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()
+
+
+def unstaged(error: RlxError) -> Failure:
+    """Return why a checkpoint cannot be measured: it does not read, or is not the one that was recorded."""
+    return Failure(CHANGED if isinstance(error, CheckpointChanged) else "checkpoint", error.message, error.hint)
 
 
 def tail(log: IO[bytes]) -> str:

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rlx import files
-from rlx.errors import CheckpointInvalid, NotFound
+from rlx.errors import CheckpointInvalid, NotFound, RlxError
 from rlx.runs import checkpoint as checkpoints
 
+_CHANGED = "it was changed after it was recorded"
 LARGEST_BYTES = 64 * 2**30
 IDENTITY = (checkpoints.MANIFEST, checkpoints.POLICY, checkpoints.STATE, checkpoints.STATE_ARRAYS)
 """The members of rlx's own checkpoints that decide how a policy acts; their hashes, in this order, are its own."""
@@ -40,6 +41,22 @@ def stage(source: Path, to: Path) -> str:
         target.parent.mkdir(parents=True, exist_ok=True)
         digests[path] = _copy(source / path, target)
     return _identity(digests, source) if is_own else _of_folder(digests)
+
+
+class CheckpointChanged(CheckpointInvalid):
+    """A checkpoint that is not, or no longer, the one whose hash was recorded."""
+
+
+def stage_recorded(source: Path, to: Path, sha256: str | None) -> str:
+    """Copy a checkpoint that must have this hash (None: any); raises `CheckpointChanged` where it has not."""
+    try:
+        digest = stage(source, to)
+    except RlxError as error:
+        raise error if sha256 is None else CheckpointChanged(error.message, hint=_CHANGED) from None
+    if sha256 not in (None, digest):
+        says = f"{source} has the sha256 {digest[:12]}…, recorded is {str(sha256)[:12]}…"
+        raise CheckpointChanged(says, hint=_CHANGED)
+    return digest
 
 
 def sha256(path: Path) -> str:

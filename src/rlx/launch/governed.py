@@ -17,9 +17,9 @@ from typing import Any
 
 from rlx import files, sandbox
 from rlx.errors import FileDamaged, Refused, RlxError
-from rlx.evaluate import staged
+from rlx.launch import weights
 from rlx.launch.difference import sweep
-from rlx.runs import opaque, process, project, store
+from rlx.runs import process, project, store
 from rlx.runs.run import METADATA, SNAPSHOT, Run, Seed
 from rlx.runs.status import COMPLETED, FAILED
 from rlx.sandbox import Box, Enforced
@@ -66,6 +66,7 @@ class Governed:
     ledger: Ledger
     job: str
     candidate: str
+    phase: str
     worktree: Path
     limits: Limits
     network: bool
@@ -89,6 +90,7 @@ class Governed:
                 ledger=lawful(folder / "ledger.jsonl"),
                 job=str(lineage["job"]),
                 candidate=str(lineage["candidate"]),
+                phase=str(lineage["phase"]),
                 worktree=root / lineage["worktree"],
                 limits=Limits(**lineage["limits"]),
                 network=bool(lineage["network"]),
@@ -181,6 +183,12 @@ class Governed:
                 to = self.run / path.relative_to(scratch)
                 to.parent.mkdir(exist_ok=True)
                 os.replace(path, to)
+
+    def weigh(self, run: Run, seeds: Iterable[Seed]) -> None:
+        """Write the hashes of what these seeds have learned, now that their process is no more."""
+        if self.phase != "smoke":
+            completed = [seed for seed in seeds if _state(seed, is_excused=True) == COMPLETED]
+            weights.record(self.ledger, self.candidate, run, completed)
 
     def began(self, run: Run) -> None:
         """Write that the job runs, unless it is written; the supervisor is its process, and adopts its orphans."""
@@ -284,11 +292,9 @@ def _reason(seed: Seed, state: str) -> str:
 
 def _has_policy(seed: Seed) -> bool:
     try:
-        kept = opaque.find(seed.checkpoints)
-        staged.sha256(kept.path if kept else seed.checkpoints / opaque.LATEST)
+        return weights.weights_of(seed) is not None
     except (RlxError, OSError):
         return False
-    return True
 
 
 def remove_traps(folder: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlx import files, sandbox
-from rlx.errors import FileDamaged
+from rlx.errors import FileDamaged, RlxError
 from rlx.launch import workers
 from rlx.launch.executor import LOCAL
 from rlx.launch.forked import hold_only
@@ -215,6 +215,8 @@ class Supervisor:
                     worker.is_too_large = self.governed.is_too_large(at_once=True)
                 for seed in worker.seeds:
                     self._settle(worker, seed)
+                if self.governed:
+                    self._weigh(self.governed, worker)
 
     def _enforce(self) -> None:
         """Kill the workers of a governed run that have passed a limit."""
@@ -235,6 +237,10 @@ class Supervisor:
                 state, reason = self._silent_end(worker, damage)
                 row = {"event": state, "time": time.time(), "reason": reason, "exit": worker.process.returncode}
                 files.append_line(seed.folder / written.EVENTS, files.encode(row))
+
+    def _weigh(self, governed: Governed, worker: _Worker) -> None:
+        with contextlib.suppress(OSError, RlxError):  # a full disk: it is recorded when it is measured
+            governed.weigh(self.run, [Seed(seed.number, seed.folder) for seed in worker.seeds])
 
     def _silent_end(self, worker: _Worker, damage: str) -> tuple[str, str]:
         code = worker.process.returncode

@@ -12,6 +12,7 @@ from rlx.launch import door
 from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.founding import noticed, overview, tell_hooks
+from rlx.loop.measures import measures, refuse_others
 from rlx.study import approval
 from rlx.study import contract as contracts
 from rlx.study.approval import Statement
@@ -31,6 +32,11 @@ def approve(
     found = contracts.problems(contract, task, root=study.root)
     if found:
         raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
+    try:
+        refuse_others(study, contract, task)
+    except Refused as error:
+        _refuse_approval(study, [error.message], code="MEASURED")
+        raise
     halted = _halted(study)
     if halted and not goes_on:
         _refuse_approval(study, [halted], code="STOPPED")
@@ -48,7 +54,8 @@ def approve(
         _refuse_approval(study, problems)
         raise Refused("; ".join(problems), hint=_APPROVES[contract.automation.approval].format(study=study.name))
     _keep_stronger(study, contract, fields)
-    study.ledger.append("approved", key=fields["nonce"], **fields, **({"goes_on": True} if goes_on else {}))
+    told = {"measures": measures(contract, task), **({"goes_on": True} if goes_on else {})}
+    study.ledger.append("approved", key=fields["nonce"], **fields, **told)
     tell_hooks(study)
     human = bool(fields["human"])
     return {

@@ -13,15 +13,14 @@ from typing import Any
 
 from rlx import files, sandbox
 from rlx.config.load import document as plain_config
-from rlx.errors import EvidenceInvalid, NotFound, Refused
-from rlx.evaluate import staged
+from rlx.errors import CheckpointInvalid, EvidenceInvalid, NotFound, Refused
 from rlx.evaluate.pin import Pin, pin
 from rlx.evaluate.pinned import Command, Pinned, pinned
 from rlx.evaluate.seal import Limits, Seal, Sealed, Subject, sealed
 from rlx.evaluate.tally import tally
 from rlx.launch import governed, worktree
-from rlx.runs import opaque
-from rlx.runs.run import Run
+from rlx.launch.weights import final_checkpoint
+from rlx.runs.run import Run, Seed
 from rlx.study import recipe
 from rlx.study.contract import Contract
 from rlx.study.standing import Draw
@@ -146,7 +145,7 @@ class Evaluator:
     def _subjects(self, candidate: str, run: str, expected: Mapping[int, str], out: Path) -> dict[int, Subject]:
         view = Run(self.study.root / "runs" / run)
         return {
-            seed: Subject(final_checkpoint(view, seed), sha256, out / f"{candidate}_{seed}.json")
+            seed: Subject(_place(view.seed(seed)), sha256, out / f"{candidate}_{seed}.json")
             for seed, sha256 in expected.items()
         }
 
@@ -196,6 +195,14 @@ class Evaluator:
             yield Result(seed, file, document)
 
 
+def _place(seed: Seed) -> Path:
+    """Return where a seed's final policy is; of one that was altered, what lies there: that has another hash."""
+    try:
+        return final_checkpoint(seed)
+    except CheckpointInvalid:
+        return seed.checkpoints
+
+
 def _remove(path: Path) -> None:
     """Remove a file or a folder, also one of read-only files."""
     if path.is_dir():
@@ -204,21 +211,6 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def final_checkpoint(run: Run, seed: int) -> Path:
-    """Return where the final policy of a seed is: rlx's own bundle, or the file that a command left."""
-    folder = run.seed(seed).checkpoints
-    kept = opaque.find(folder)
-    return kept.path if kept else folder / opaque.LATEST
-
-
-def weights_of(run: Run, seed: int) -> str | None:
-    """Return the hash of a seed's final policy; None where there is none."""
-    try:
-        return staged.sha256(final_checkpoint(run, seed))
-    except NotFound:
-        return None
 
 
 def figures_again(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop import proceed
 from rlx.loop.asking import Ask, asked
 from rlx.loop.asking import Wishes as Wishes
+from rlx.loop.measures import refuse_others
 from rlx.runs.project import runs_folder
 from rlx.runs.run import Run, names
 from rlx.runs.summary import costs
@@ -364,6 +365,7 @@ def amend(study: Study, changes: Sequence[str]) -> dict[str, Any]:
     contract = documents.build(Document(document.source, laid(document.data, wanted), document.places), Contract)
     if contract.study != study.name or contract.task != study.task_name:
         raise Refused("a study keeps its name and its task", hint="rlx study new NAME")
+    refuse_others(study, contract, study.task())
     if "confirmed" not in wanted:
         contract = _looked_at(study, contract, {key.partition(".")[0] for key in wanted}, study.task())
     files.write_atomic(study.contract_path, contracts.dump(contract).encode())

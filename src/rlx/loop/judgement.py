@@ -20,7 +20,7 @@ from rlx.evaluate.tally import RATES
 from rlx.figures import counted
 from rlx.launch import door
 from rlx.launch.examined import changed_lines
-from rlx.loop import notes, proceed, scores
+from rlx.loop import notes, proceed, scores, warrant
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
 from rlx.study.candidate import BASELINE
@@ -119,6 +119,7 @@ def _judged(study: Study, identity: str, *, say: Say) -> Judged:
     if standing is None:
         study.candidate(identity)  # says which there are
         raise Refused(f"{identity} is measured, not judged", hint="rlx next")
+    warrant.require(study, "judge", identity)
     if standing.state in ("advanced", "confirmed") and _is_claim_ready(study, state, identity):
         return _claimed(study, identity, say=say)
     if state.head == identity:
@@ -209,7 +210,7 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
     complexity = _complexity(study, state, identity)
     seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
-    said = tuple(notes.longer(*seconds, against=BASELINE))
+    said = (*notes.longer(*seconds, against=BASELINE), *notes.elsewhere(study))
     return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
 
 
@@ -268,7 +269,7 @@ def _value(study: Study, expression: Expression, one: Measured) -> float:
     """Work out a guarded expression; NaN for a seed that failed, or that has no such figure."""
     if one.score is None:
         return math.nan
-    figures = files.read_json(study.folder / one.file)["figures"]
+    figures = scores.document_of(study, one)["figures"]
     known = {name: files.number(value) for name, value in figures.items() if files.is_number(value)}
     return expression.value(known) if expression.names <= known.keys() else math.nan
 
@@ -362,6 +363,6 @@ def _enforced(study: Study, sides: Sequence[Sequence[Measured]]) -> str:
     """Say what was in force while the scores were made, from their own documents."""
     said = []
     for one in (one for side in sides for one in side if one.file):
-        document = files.read_json(study.folder / one.file)
+        document = scores.document_of(study, one)
         said.append(str((document.get("enforced") or {}).get("mechanism", "none")))
     return ", ".join(sorted(set(said))) or "nothing"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlx.figures import counted
 from rlx.loop import scores
 from rlx.study.lifecycle import Phase
 from rlx.study.state import State
-from rlx.study.study import NULL, Study
+from rlx.study.study import NULL, Study, studies
 
 LONGER = 1.5
 """So many times the other side's seconds a seed are said: less is what a busy machine does to means over seeds, and
@@ -20,6 +21,18 @@ def beside(study: Study, identity: str, against: str) -> str:
         return ""
     on = study.candidate(identity).builds_on
     return f"{identity} builds on {on}: it is raced against the head {against} without the change of {against}"
+
+
+def elsewhere(study: Study) -> Iterator[str]:
+    """Yield the claims that other studies of the same task made: each has its own chance to be false."""
+    for other in studies(study.root):
+        if other.task_name != study.task_name or other == study:
+            continue
+        state = other.state()
+        if state.claims:
+            shown = sum(one["decision"] == "confirmed" for one in state.decisions)
+            made = f"{counted(state.claims, 'claim')} ({shown} confirmed)"
+            yield f"the study {other.name} of the same task made {made}: this one's error does not count them"
 
 
 def seconds_a_seed(state: State, candidate: str, phase: Phase) -> float | None:

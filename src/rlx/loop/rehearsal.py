@@ -14,7 +14,8 @@ from rlx.launch import door, worktree
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
 from rlx.launch.examined import examine
-from rlx.loop.evaluator import Evaluator, weights_of
+from rlx.launch.weights import weights_of
+from rlx.loop.evaluator import Evaluator
 from rlx.loop.scores import Say, score_of
 from rlx.runs.run import Run
 from rlx.study import contract as contracts
@@ -160,7 +161,7 @@ class Rehearsal:
     def _evaluate(self) -> str:
         assert self.run is not None
         seed = self.run.seeds[0]
-        weights = weights_of(self.run, seed.number)
+        weights = weights_of(seed)
         if weights is None:
             raise EvidenceInvalid(f"{self.run.name} left no checkpoint")
         draw = Draw("search", 0, EPISODES, (REHEARSAL,), 0)

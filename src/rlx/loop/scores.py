@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlx import files
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
+from rlx.evaluate.seal import CHANGED
 from rlx.figures import counted
-from rlx.loop.evaluator import Evaluator, weights_of
+from rlx.launch import weights
+from rlx.loop import warrant
+from rlx.loop.evaluator import Evaluator
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
-from rlx.study.lifecycle import Phase
+from rlx.study.lifecycle import BASELINE, Phase
 from rlx.study.standing import Draw, Job
 from rlx.study.state import State, replay
 from rlx.study.study import Study
@@ -37,6 +40,7 @@ class Measured:
     score: float | None
     level: str = ""
     file: str = ""
+    sha256: str = ""
 
 
 def purpose_of(phase: Phase) -> Purpose:
@@ -56,10 +60,23 @@ def measured(state: State, candidate: str, phase: Phase) -> list[Measured]:
             score = scores.get(seed)
             if score is not None:
                 value = None if math.isnan(score.value) else score.value
-                found.append(Measured(seed, str(job.run), value, score.level, score.file))
+                found.append(Measured(seed, str(job.run), value, score.level, score.file, score.sha256))
             elif job.seed_states.get(seed) != COMPLETED:
                 found.append(Measured(seed, str(job.run), None))
     return found if phase == "trial" else sorted(found, key=lambda one: one.seed)
+
+
+def document_of(study: Study, one: Measured) -> Mapping[str, Any]:
+    """Return what the evaluator wrote of a seed; another file in its place is no evidence."""
+    try:
+        content = (study.folder / one.file).read_bytes()
+    except FileNotFoundError:
+        content = b""
+    if files.sha256(content) != one.sha256:
+        says = f"{one.file} is {'not the file that was recorded' if content else 'gone'}"
+        raise EvidenceInvalid(says, hint=f"put it back; every such file is named by: rlx study verify {study.name}")
+    found: Mapping[str, Any] = files.decode(content)
+    return found
 
 
 def ended(state: State, candidate: str, phase: Phase) -> list[Job]:
@@ -100,8 +117,10 @@ def _measure_all(study: Study, candidates: Sequence[str], phase: Phase, *, say: 
     waiting = _waiting(study.state(), candidates, phase)
     if not waiting:
         return
+    warrant.require(study, "measure", candidates[-1])
     for name, run, seeds in waiting:
-        record_weights(study, name, run, seeds)
+        view = Run(study.root / "runs" / run)
+        weights.record(study.ledger, name, view, [view.seed(seed) for seed in seeds])
     draw = drawn(study, candidates, phase)
     evaluator = Evaluator(study)
     for name, run, seeds in waiting:
@@ -112,19 +131,6 @@ def _measure_all(study: Study, candidates: Sequence[str], phase: Phase, *, say: 
 def _waiting(state: State, candidates: Sequence[str], phase: Phase) -> list[tuple[str, str, list[int]]]:
     """Return what is to be measured: a candidate, a run of it, and its seeds."""
     return [(name, run, seeds) for name in candidates for run, seeds in unmeasured(state, name, phase).items()]
-
-
-def record_weights(study: Study, candidate: str, run: str, seeds: Iterable[int]) -> None:
-    """Write the hashes of final checkpoints into the ledger; one that is missing has nothing to be measured."""
-    folder = Run(study.root / "runs" / run)
-    found = {str(seed): weights_of(folder, seed) for seed in seeds}
-    missing = [seed for seed, sha256 in found.items() if sha256 is None]
-    if missing:
-        raise EvidenceInvalid(
-            f"{run}: seed {missing[0]} is completed and has no final checkpoint", hint=f"rlx info {run} --traceback"
-        )
-    key = f"{run}:{','.join(found)}"
-    study.ledger.append("weights", key=key, candidate=candidate, run=run, checkpoints=found)
 
 
 def drawn(study: Study, candidates: Sequence[str], phase: Phase) -> Draw:
@@ -163,9 +169,10 @@ def _measure(
     study: Study, evaluator: Evaluator, candidate: str, run: str, seeds: Sequence[int], phase: Phase, draw: Draw
 ) -> None:
     """Measure one run's seeds and write each score into the ledger; a policy that failed scores NaN there."""
-    weights = study.state().weights.get(candidate, {})
-    expected = {seed: weights[seed].sha256 for seed in seeds}
+    known = study.state().weights.get(candidate, {})
+    expected = {seed: known[seed].sha256 for seed in seeds}
     for one in evaluator.measure(candidate, run, expected, draw, study.evidence / phase):
+        _refuse_changed(one.document, is_yardstick=candidate == BASELINE or phase == "promotion")
         name = one.file.relative_to(study.folder).as_posix()
         study.ledger.append(
             "evaluated", key=f"{candidate}:{phase}:{one.seed}:{draw.row}", candidate=candidate, phase=phase,
@@ -173,6 +180,13 @@ def _measure(
             score=score_of(study, one.document), parameters=one.document.get("parameters"),
             **_failure(one.document),
         )  # fmt: skip
+
+
+def _refuse_changed(document: Mapping[str, Any], *, is_yardstick: bool) -> None:
+    """Raise where what others are compared with is not what was trained: as a failure another would take its place."""
+    failure = document.get("failure") or {}
+    if is_yardstick and failure.get("code") == CHANGED:
+        raise EvidenceInvalid(str(failure["says"]), hint="it was changed after it was recorded: put it back as it was")
 
 
 def _failure(document: Mapping[str, Any]) -> dict[str, str]:

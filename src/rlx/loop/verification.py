@@ -13,8 +13,9 @@ from typing import Any
 
 from rlx import files, tools
 from rlx.errors import RlxError
+from rlx.launch.weights import weights_of
 from rlx.loop import proceed, scores
-from rlx.loop.evaluator import Evaluator, figures_again, weights_of
+from rlx.loop.evaluator import Evaluator, figures_again
 from rlx.runs.run import Run
 from rlx.study import ledger as ledgers
 from rlx.study.approval import forgeable
@@ -73,7 +74,7 @@ def _score_problem(study: Study, event: Event) -> str:
 
 def _weights_problem(study: Study, run: str, seed: int, sha256: str) -> str:
     try:
-        now = weights_of(Run(study.root / "runs" / run), seed)
+        now = weights_of(Run(study.root / "runs" / run).seed(seed))
     except (RlxError, OSError):
         return f"{run}: the checkpoint of seed {seed} is gone"
     return "" if now == sha256 else f"{run}: the checkpoint of seed {seed} is not the one that was recorded"

@@ -95,6 +95,7 @@ EXAMPLES: dict[Point, str] = {
 
 UNCONFIRMED = "not confirmed"
 """What a point lacks that is complete and not listed under `confirmed`."""
+OTHER_TASK = "the task says something else now than when this was settled; look at it again"
 
 
 @dataclass(frozen=True)
@@ -247,8 +248,7 @@ def _task(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     if contract.task != task.name:
         yield f"the contract is for task `{contract.task}`, this one is `{task.name}`"
     elif contract.task_sha256 != tasks.sha256(task):
-        says = "the task says something else now than when this was settled; look at it again"
-        yield Open(says, remedy.amend(contract, "task_sha256", tasks.sha256(task)))
+        yield Open(OTHER_TASK, remedy.amend(contract, "task_sha256", tasks.sha256(task)))
     if not task.card.mission.strip():
         yield Open("the card has no mission: what should get better", remedy.mission(contract, task))
     outdated = set(tasks.stale(task, root))

@@ -267,6 +267,8 @@ class Rules:
         again = again if job.is_yardstick else again - known.keys()
         known.update({seed: states.get(seed) != "prepared" for seed in again})
         self._used[job.candidate] -= again
+        for seed in again:
+            self.weights[job.candidate].pop(seed, None)
         self._phase_seeds[job.candidate, job.phase] -= again
         return again
 

@@ -1,0 +1,28 @@
+"""What stands beside a judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlx.loop import notes
+from rlx.loop.founding import Wishes, new_study
+from rlx.study.study import Study
+from tests.loop.told import Told
+
+
+def test_claims_of_other_studies_of_the_task_stand_beside_a_claim(tmp_path: Path) -> None:
+    story = Told(tmp_path)
+    name = story.checked(0.01)
+    story.trained(name, (400.0, 401.0, 402.0))
+    story.decide(name, "advanced", against="baseline", test="race")
+    plan = story.state.candidates[name].plan
+    other = story.study
+    new_study(other.root, "again", Wishes(seeds=60, hours=1.0), task=other.task_name)
+    again = Study(other.root, other.task_name, "again")
+    assert list(notes.elsewhere(again)) == []
+    story.intend("claim", name, "confirmation", (1000,), plan=plan)
+    story.start("claim")
+    story.end("claim", (1000,))
+    says = f"the study {other.name} of the same task made 1 claim (0 confirmed): this one's error does not count them"
+    assert list(notes.elsewhere(again)) == [says]
+    assert list(notes.elsewhere(other)) == []
