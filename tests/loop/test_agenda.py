@@ -29,6 +29,17 @@ def test_a_rehearsal_is_proposed_before_the_approval() -> None:
     assert plan.also[0].command == "rlx study approve trot"
 
 
+def test_after_a_rehearsal_that_failed_what_mends_it_comes_before_another() -> None:
+    at = replace(APPROVED, approval="nobody", is_rehearsed=False, rehearsal_failed="training: it raised",
+                 rehearsal_mends="rlx logs trot_rehearsal_001")  # fmt: skip
+    plan = agenda(at)
+    assert plan.next.command == "rlx logs trot_rehearsal_001"
+    assert "training: it raised" in plan.next.why
+    assert plan.next.why.endswith("then rlx study rehearse trot")
+    assert [one.command for one in plan.also[:2]] == ["rlx study rehearse trot", "rlx study approve trot"]
+    assert agenda(replace(at, rehearsal_mends="")).next.command == "rlx study rehearse trot"
+
+
 def test_after_the_rehearsal_a_person_approves() -> None:
     step = agenda(replace(APPROVED, approval="nobody has approved the contract")).next
     assert step.action == "approve"

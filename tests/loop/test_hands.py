@@ -21,14 +21,27 @@ def told(tmp_path: Path) -> Told:
 def test_only_what_could_be_launched_is_queued(told: Told) -> None:
     draft, checked = told.proposed(0.01), told.checked(0.02)
     with pytest.raises(Refused, match=f"{draft} is draft: it cannot be queued for a trial") as refused:
-        queue.add(told.study, draft, "trial")
+        queue.add(told.study, [draft], "trial")
     assert refused.value.hint == f"rlx check candidate {draft}"
     with pytest.raises(Refused, match=f"{checked} is validated: it cannot be queued for a promotion"):
-        queue.add(told.study, checked, "promotion")
+        queue.add(told.study, [checked], "promotion")
     assert queue.tickets(told.study) == []
-    assert queue.add(told.study, checked, "trial").plan == told.state.candidates[checked].plan
-    queue.add(told.study, "baseline", "confirmation")
+    (ticket,) = queue.add(told.study, [checked], "trial")
+    assert ticket.plan == told.state.candidates[checked].plan
+    with pytest.raises(Refused, match="baseline has no trial jobs"):
+        queue.add(told.study, ["baseline"], "trial")
+    queue.add(told.study, ["baseline"], "confirmation")
     assert [one.candidate for one in queue.tickets(told.study)] == [checked, "baseline"]
+
+
+def test_of_several_that_are_queued_together_a_refused_one_leaves_none(told: Told) -> None:
+    checked, draft = told.checked(0.02), told.proposed(0.01)
+    typed(told.study.root, f"rlx study queue --add {checked} --add {draft}", code=4)
+    typed(told.study.root, f"rlx study queue --add {checked} --add c077", code=3)
+    assert queue.tickets(told.study) == []
+    other = told.checked(0.04)
+    waiting = typed(told.study.root, f"rlx study queue --add {checked} --add {other} --add {checked}")["waiting"]
+    assert [(one["job"], one["candidate"]) for one in waiting] == [("q001", checked), ("q002", other)]
 
 
 def test_taking_back_shows_what_is_taken_and_asks_for_a_reason(told: Told) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from rlx.loop.proceed import findings, seeds_left
+from rlx.loop.proceed import findings, mends, seeds_left
 from rlx.study.budget import Amount
 from tests.study.story import Story
 from tests.study.test_gates import contract
@@ -32,3 +34,19 @@ def test_why_a_check_was_refused_is_kept_with_the_draft_until_it_moves() -> None
     assert story.state.candidates["c001"].refusal is refusal
     story.validate("c001")
     assert story.state.candidates["c001"].refusal is None
+
+
+@pytest.mark.parametrize(
+    ("failed", "command"),
+    [
+        (
+            {"hint": "rlx task refresh arm -s adapter.metrics.step=iteration"},
+            "rlx task refresh arm -s adapter.metrics.step=iteration",
+        ),
+        ({"hint": "rlx task refresh arm -s adapter.metrics.path=WHERE"}, "rlx logs r_001"),
+        ({"hint": "does the eval command write {result}?"}, "rlx logs r_001"),
+        ({}, "rlx logs r_001"),
+    ],
+)
+def test_the_command_that_mends_comes_first_and_else_the_log(failed: dict[str, Any], command: str) -> None:
+    assert mends(failed, "rlx logs r_001") == command

@@ -83,6 +83,10 @@ def test_a_training_that_fails_is_shown_by_the_end_of_its_own_log(tmp_path: Path
     assert "→ [training] → evaluation → metric → decision → revert)" in shown
     assert "  | RuntimeError: the arm is not calibrated" in shown
     assert "all of it: rlx logs hold_rehearsal_001" in shown
+    after = typed(study.root, "rlx next")
+    assert after["command"] == told["command"] == "rlx logs hold_rehearsal_001"
+    assert "the arm is not calibrated" in after["why"]
+    assert after["also"][0]["command"] == "rlx study rehearse hold"
 
 
 def test_what_an_evaluation_printed_is_kept_where_it_fails_and_the_next_walk_starts_clean(tmp_path: Path) -> None:

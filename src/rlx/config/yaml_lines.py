@@ -61,6 +61,7 @@ class Sort:
 
 
 CONFIG = Sort()
+NAME_ONE = "name a YAML file"
 
 
 class _Loader(yaml.SafeLoader):
@@ -147,7 +148,7 @@ def _bytes(path: Path, source: str, sort: Sort) -> bytes:
         inside = _configs_in(path)
         raise ConfigError(
             f"{source}: this is a folder, not a {sort.noun} file",
-            hint=f"name a file in it: {', '.join(map(shown, inside[:5]))}" if inside else "name a YAML file",
+            hint=f"name a file in it: {', '.join(map(shown, inside[:5]))}" if inside else NAME_ONE,
         ) from None
     except (FileNotFoundError, NotADirectoryError):
         hint = near_files(path) if sort.is_config else sort.hint
@@ -159,7 +160,7 @@ def _bytes(path: Path, source: str, sort: Sort) -> bytes:
             f"{source}: cannot be read: {error.strerror or error}", hint=f"look at its permissions: ls -l {source}"
         ) from None
     if len(content) > LARGEST_FILE:
-        raise ConfigError(f"{source}: too large for a {sort.noun} (over 1 MB)", hint="name a YAML file")
+        raise ConfigError(f"{source}: too large for a {sort.noun} (over 1 MB)", hint=NAME_ONE)
     return content
 
 

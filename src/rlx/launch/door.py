@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx import files, sandbox
-from rlx.errors import EvidenceInvalid, Refused, RlxError
+from rlx.errors import EvidenceInvalid, Refused, RlxError, UsageError
 from rlx.launch import carried, governed, worktree
 from rlx.launch import launch as plain
 from rlx.launch.examined import Examined, examine
@@ -56,6 +56,10 @@ class Order:
     count: int | None = None
     job: str | None = None
     is_unattended: bool = False
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count < 1:
+            raise UsageError(f"--seeds {self.count}: a job trains at least one seed", hint="leave --seeds out")
 
     @property
     def command(self) -> str:

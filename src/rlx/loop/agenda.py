@@ -67,6 +67,10 @@ class Position:
     settles: str = ""
     """The command that settles the first open point, where that is known."""
     is_rehearsed: bool = False
+    rehearsal_failed: str = ""
+    """Where the last walk under this contract ended, and why."""
+    rehearsal_mends: str = ""
+    """The command that comes before another walk, where one is known: what mends it, else what shows why."""
     approval: str = ""
     """Why nothing may be launched; empty where it is approved."""
     waiting: tuple[Waiting, ...] = ()
@@ -196,8 +200,22 @@ def _before_approval(at: Position) -> Iterator[Step]:
         yield _go_on(at, f"{at.approval}; and the study has stopped: {at.halted}")
         return
     if not at.is_rehearsed:
-        yield Step("rehearse", f"rlx study rehearse {at.study}", "the whole path was not walked under this contract")
+        yield from _rehearse(at)
     yield Step("approve", f"rlx study approve {at.study}", f"{at.approval}; a person does this, an agent cannot")
+
+
+def _rehearse(at: Position) -> Iterator[Step]:
+    """Yield the walk; where one failed, first what leads to its mend: as it is the next would end like it."""
+    command = f"rlx study rehearse {at.study}"
+    if not at.rehearsal_failed:
+        yield Step("rehearse", command, "the whole path was not walked under this contract")
+        return
+    failed = f"the rehearsal failed: {at.rehearsal_failed}"
+    pin = f"rlx study amend {at.study} -s baseline.commit=$(git rev-parse HEAD)"
+    if at.rehearsal_mends:
+        why = f"{failed}; mend that (files that it changes are committed, and pinned by {pin}), then {command}"
+        yield Step("rehearse", at.rehearsal_mends, why)
+    yield Step("rehearse", command, f"{failed}; when that is mended, the path is walked again")
 
 
 def _go_on(at: Position, why: str) -> Step:

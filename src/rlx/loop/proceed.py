@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
 from rlx.study.report import standing_of
+from rlx.study.standing import MOST_TOLD
 from rlx.study.standing import Standing as Checked
 from rlx.study.state import State
 from rlx.study.study import Study
@@ -60,6 +62,7 @@ def position(study: Study) -> Position:
         unconfirmed=all(one.says == contracts.UNCONFIRMED for one in problems),
         settles=_settles(problems),
         is_rehearsed=is_rehearsed(study, state),
+        **_rehearsal(state),
         approval=_approval_missing(study, state, contract),
         waiting=tuple(
             Waiting(job.id, str(job.run), job.candidate, job.phase, len(job.slots)) for job in state.open_jobs
@@ -115,6 +118,26 @@ def is_rehearsed(study: Study, state: State) -> bool:
     """Say whether the path was walked, and well, under the contract as it is."""
     rehearsal = state.rehearsal
     return rehearsal is not None and bool(rehearsal["ok"]) and rehearsal["contract"] == state.contract
+
+
+def _rehearsal(state: State) -> dict[str, str]:
+    """Return where a walk under the contract as it is failed, and what comes before another."""
+    walked = state.rehearsal
+    if walked is None or walked["ok"] or walked["contract"] != state.contract:
+        return {}
+    failed = walked["checks"][-1]
+    hint = f" ({failed['hint']})" if failed.get("hint") else ""
+    return {
+        "rehearsal_failed": f"{failed['name']}: {' '.join(failed['says'].split())[:MOST_TOLD]}{hint}",
+        "rehearsal_mends": mends(failed, str(walked.get("reads") or "")),
+    }
+
+
+def mends(failed: Mapping[str, Any], reads: str) -> str:
+    """Return what comes before another rehearsal: the command that the failed step names, else what shows its log."""
+    hint = str(failed.get("hint") or "")
+    is_whole = hint.startswith("rlx ") and not re.search(r"\b[A-Z]{3,}\b", hint)
+    return hint if is_whole else reads
 
 
 def _approval_missing(study: Study, state: State, contract: Contract) -> str:

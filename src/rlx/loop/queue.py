@@ -7,7 +7,7 @@ through the door like anything else; budget is reserved there, and settled by th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,8 @@ from rlx.runs import process
 from rlx.runs.run import Run
 from rlx.study import gates
 from rlx.study.contract import Contract
-from rlx.study.ledger import Event
-from rlx.study.lifecycle import LAUNCHES, Phase
+from rlx.study.ledger import Event, Held
+from rlx.study.lifecycle import LAUNCHES, NULL_LAUNCHES, Phase
 from rlx.study.standing import Queued
 from rlx.study.state import State, replay
 from rlx.study.study import Study
@@ -73,25 +73,40 @@ class Worked:
         return {**vars(self), "why": list(self.why)}
 
 
-def add(study: Study, identity: str, phase: Phase) -> Ticket:
-    """Put a job of a checked candidate into the queue; the same one is not queued twice."""
-    study.candidate(identity)
+def add(study: Study, identities: Sequence[str], phase: Phase) -> list[Ticket]:
+    """Put jobs of checked candidates into the queue, all or none of them; the same one is not queued twice."""
+    for identity in identities:
+        study.candidate(identity)
     with study.ledger.held() as held:
         state = replay(held.events)
-        for ticket in _tickets(state):
-            if (ticket.candidate, ticket.phase) == (identity, phase):
-                return ticket
-        standing = state.candidates.get(identity)
-        if standing is not None and standing.state not in LAUNCHES[phase]:
-            hint = f"rlx check candidate {identity}{study.option}" if standing.state == "draft" else "rlx next"
-            raise Refused(f"{identity} is {standing.state}: it cannot be queued for a {phase}", hint=hint)
-        plan = standing.plan if standing else None
-        name = f"q{1 + sum(event.kind == 'queued' for event in held.events):03d}"
-        held.append(
-            "queued", job=name, candidate=identity, phase=phase, plan=plan, criteria=CRITERIA[phase],
-            worktree=study.worktree(identity).relative_to(study.root).as_posix(), expects="checkpoint",
-        )  # fmt: skip
-        return _ticket(replay(held.events).queue[name])
+        for identity in identities:
+            _refuse_unready(study, state, identity, phase)
+        return [_added(study, held, identity, phase) for identity in identities]
+
+
+def _refuse_unready(study: Study, state: State, identity: str, phase: Phase) -> None:
+    standing = state.candidates.get(identity)
+    is_queued = any((one.candidate, one.phase) == (identity, phase) for one in _tickets(state))
+    if standing is None and phase not in NULL_LAUNCHES.get(identity, ()):
+        raise Refused(f"{identity} has no {phase} jobs", hint="rlx next")
+    if standing is not None and standing.state not in LAUNCHES[phase] and not is_queued:
+        hint = f"rlx check candidate {identity}{study.option}" if standing.state == "draft" else "rlx next"
+        raise Refused(f"{identity} is {standing.state}: it cannot be queued for a {phase}", hint=hint)
+
+
+def _added(study: Study, held: Held, identity: str, phase: Phase) -> Ticket:
+    state = replay(held.events)
+    for ticket in _tickets(state):
+        if (ticket.candidate, ticket.phase) == (identity, phase):
+            return ticket
+    standing = state.candidates.get(identity)
+    name = f"q{1 + sum(event.kind == 'queued' for event in held.events):03d}"
+    held.append(
+        "queued", job=name, candidate=identity, phase=phase, plan=standing.plan if standing else None,
+        criteria=CRITERIA[phase], worktree=study.worktree(identity).relative_to(study.root).as_posix(),
+        expects="checkpoint",
+    )  # fmt: skip
+    return _ticket(replay(held.events).queue[name])
 
 
 def tickets(study: Study) -> list[Ticket]:
@@ -181,7 +196,7 @@ def _worked(study: Study, ticket: Ticket, *, say: Say, follow: Callable[[Run], o
     decided = judgement.decide(study, ticket.candidate, say=say)
     following = FOLLOWS.get(decided["answer"])
     if following and proceed.position(study).spare_seeds >= following[1]:
-        add(study, ticket.candidate, following[0])
+        add(study, [ticket.candidate], following[0])
     return decided["decision"], [decided["reason"], *decided["objections"]]
 
 

@@ -64,13 +64,13 @@ class Rehearsal:
             if not self._took(name, step):
                 break
         is_well = len(self.checks) == len(steps) and all(check["ok"] for check in self.checks)
-        found = sandbox.probe().document()
+        found, traces = sandbox.probe().document(), {} if is_well else self._traces()
         self.study.ledger.append(
             "rehearsed", contract=contracts.sha256(self.study.contract_path), ok=is_well, checks=self.checks,
-            enforced=found,
+            enforced=found, reads=traces.get("reads"),
         )  # fmt: skip
         told = {"study": self.study.name, "ok": is_well, "path": list(steps), "checks": self.checks, "enforced": found}
-        return {**told, **({} if is_well else self._traces())}
+        return {**told, **traces}
 
     def _clear(self) -> None:
         """Take away what an earlier walk left, unless its job still runs: then this one goes on with that."""

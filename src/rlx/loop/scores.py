@@ -198,7 +198,8 @@ def _failure(document: Mapping[str, Any]) -> dict[str, str]:
 def score_of(study: Study, document: Mapping[str, Any]) -> float:
     """Return the contract's metric from an evaluator's document; NaN for a policy that failed."""
     metric = study.contract().metric
-    assert metric is not None
+    if metric is None:
+        raise EvidenceInvalid("the contract names no metric", hint=f"rlx study show {study.name}")
     if document.get("failure"):
         return math.nan
     figures = document["figures"]

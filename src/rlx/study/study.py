@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from rlx import files
-from rlx.errors import FileDamaged, NotFound, UsageError, did_you_mean
+from rlx.config.yaml_lines import NAME_ONE
+from rlx.errors import ConfigError, FileDamaged, NotFound, UsageError, did_you_mean
 from rlx.runs import project
 from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
@@ -22,6 +24,7 @@ from rlx.study.task import Task
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _NO_STUDY = "rlx study new NAME --config FILE, or first rlx task new NAME --train COMMAND"
+_RESTORE = "restore the file from a copy"
 NULL = {
     BASELINE: "What there is, unchanged.",
     REHEARSAL: "Nothing changes: every step of the path is walked once.",
@@ -65,7 +68,12 @@ class Study:
 
     @cached_property
     def ledger(self) -> Ledger:
-        return lawful(self.folder / "ledger.jsonl")
+        """The study's ledger; a study is founded with one row in it, so that one without any is damage."""
+        path = self.folder / "ledger.jsonl"
+        if not _begins(path):
+            says = f"{self.name}/{path.name} is gone or empty: what the study promised, tried and decided stood there"
+            raise FileDamaged(says, hint=f"{_RESTORE}; without one, begin another study: rlx study new NAME")
+        return lawful(path)
 
     @property
     def option(self) -> str:
@@ -84,10 +92,12 @@ class Study:
         return self.folder / "trees" / f"{commit[:12]}-{diff_sha256[:16]}"
 
     def contract(self) -> Contract:
-        return contracts.read(self.contract_path)
+        with _kept():
+            return contracts.read(self.contract_path)
 
     def task(self) -> Task:
-        return tasks.read(self.task_path)
+        with _kept():
+            return tasks.read(self.task_path)
 
     def state(self) -> State:
         """Return what the ledger amounts to now."""
@@ -99,11 +109,13 @@ class Study:
             return Candidate(id=identity, kind="hyperparameter", hypothesis=NULL[identity])
         path = self.candidate_path(identity)
         if not _NAME.fullmatch(identity) or not path.is_file():
+            if identity in self.state().candidates:
+                raise FileDamaged(f"{self.name}/candidates/{path.name} is gone", hint=_RESTORE)
             known = [one.id for one in self.candidates()]
             near = did_you_mean(identity, known)
             hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}" if known else "rlx propose"
             raise NotFound(f"{self.name} has no candidate `{identity}`", hint=hint)
-        return candidates.read(path)
+        return _read_candidate(path)
 
     def candidate_path(self, identity: str) -> Path:
         return self.folder / "candidates" / f"{identity}.json"
@@ -120,7 +132,7 @@ class Study:
 
     def candidates(self) -> list[Candidate]:
         """Return every candidate that was proposed, in order."""
-        return [candidates.read(path) for path in sorted((self.folder / "candidates").glob("c*.json"))]
+        return [_read_candidate(path) for path in sorted((self.folder / "candidates").glob("c*.json"))]
 
     def chain(self, identity: str) -> list[Candidate]:
         """Return a candidate and those it builds on, the first of them first."""
@@ -131,6 +143,34 @@ class Study:
                 raise FileDamaged(f"candidates/{below.id}.json builds on itself")
             found.insert(0, below)
         return found
+
+
+def _begins(path: Path) -> bool:
+    """Say whether a ledger has a first row."""
+    try:
+        with files.reading(path) as stream:
+            return stream.readline().endswith(b"\n")
+    except (FileNotFoundError, FileDamaged):
+        return False
+
+
+@contextlib.contextmanager
+def _kept() -> Iterator[None]:
+    """Say of a document that cannot be read at all that it is to be restored, not how a first one is made."""
+    try:
+        yield
+    except (ConfigError, NotFound) as error:
+        if error.hint in (contracts.SORT.hint, tasks.SORT.hint, NAME_ONE):
+            error.hint = _RESTORE
+        raise
+
+
+def _read_candidate(path: Path) -> Candidate:
+    """Read a candidate's document, which rlx wrote: one that does not read is damage, nobody's mistake."""
+    try:
+        return candidates.read(path)
+    except ConfigError as error:
+        raise FileDamaged(error.message, hint=_RESTORE) from None
 
 
 def task_folder(root: Path, task: str) -> Path:

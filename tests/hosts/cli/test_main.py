@@ -82,6 +82,7 @@ def test_a_bug_is_one_line_and_a_traceback_only_on_request(cli: Cli, monkeypatch
     answer = cli("ls")
     assert answer.code == 1
     assert "this is a bug in rlx or a plug-in" in answer.err
+    assert "this is a bug" in cli("ls", "--json").data["error"]
     assert "Traceback" not in answer.err
 
     monkeypatch.setenv("RLX_DEBUG", "1")
@@ -110,6 +111,8 @@ def test_errors_end_with_their_exit_code(
     answer = cli("ls")
 
     assert (answer.code, answer.err) == (code, said)
+    as_data = cli("ls", "--json")
+    assert (as_data.code, as_data.data["error"]) == (code, said.removeprefix("error: ").partition("\n")[0])
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
@@ -118,6 +121,14 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
     assert done.stderr == ""
     assert done.stdout.strip() == "0"
+
+
+def test_a_reader_that_goes_away_before_an_error_is_none_either(tmp_path: Path) -> None:
+    script = f'"{sys.executable}" -m rlx info nothing --json 2>/dev/null | true; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.stderr == ""
+    assert done.stdout.strip() in ("0", "3")  # 3: it was written before the reader went
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])

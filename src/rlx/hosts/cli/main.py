@@ -35,19 +35,28 @@ def main() -> NoReturn:
 def call(argv: list[str]) -> int:
     """Run one command and return its exit code; the only place that prints errors."""
     try:
-        return _dispatch(argv)
-    except RlxError as error:
-        return _report(error, as_json="--json" in argv)
-    except KeyboardInterrupt:
-        return _report(Interrupted("interrupted"))
+        return _answered(argv)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _answered(argv: list[str]) -> int:
+    """Run one command; whatever ends it otherwise is told as errors are, as JSON where that is asked for."""
+    as_json = "--json" in argv
+    try:
+        return _dispatch(argv)
+    except RlxError as error:
+        return _report(error, as_json=as_json)
+    except KeyboardInterrupt:
+        return _report(Interrupted("interrupted"), as_json=as_json)
+    except BrokenPipeError:
+        raise
     except OSError as error:  # a full disk, a read-only folder: the user's world, not our bug
         where = f": {error.filename}" if error.filename else ""
-        return _report(RlxError(f"{error.strerror or error}{where}", hint="rlx doctor"))
+        return _report(RlxError(f"{error.strerror or error}{where}", hint="rlx doctor"), as_json=as_json)
     except Exception as error:  # noqa: BLE001  the CLI's top: a bug is reported, never shown as a raw traceback
-        return _report_bug(error)
+        return _report_bug(error, as_json=as_json)
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -127,6 +136,7 @@ def _report(error: RlxError, *, as_json: bool = False) -> int:
             "schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint, **reasons,
         }  # fmt: skip
         sys.stdout.write(encode(document).decode() + "\n")
+        sys.stdout.flush()
     red, end = ("\x1b[31m", "\x1b[0m") if has_colour(sys.stderr) else ("", "")
     print(f"{red}error:{end} {harmless(error.message)}", file=sys.stderr)
     if error.hint:
@@ -134,7 +144,7 @@ def _report(error: RlxError, *, as_json: bool = False) -> int:
     return error.exit_code
 
 
-def _report_bug(error: Exception) -> int:
+def _report_bug(error: Exception, *, as_json: bool) -> int:
     import traceback
 
     if os.environ.get("RLX_DEBUG"):
@@ -142,4 +152,4 @@ def _report_bug(error: Exception) -> int:
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(place.filename)}:{place.lineno}"  # noqa: PTH119
     return _report(RlxError(f"{type(error).__name__}: {error} (at {where}; this is a bug in rlx or a plug-in)",
-                            hint="run it again with RLX_DEBUG=1 for the whole traceback"))  # fmt: skip
+                            hint="run it again with RLX_DEBUG=1 for the whole traceback"), as_json=as_json)  # fmt: skip

@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.study.study import find
 
     study = find(project.root(), args.study)
-    for candidate in args.add:
-        queue.add(study, candidate, args.phase)
+    if args.add:
+        queue.add(study, args.add, args.phase)
     did = queue.work(study, say=say, most=args.most, follow=follow) if args.work else []
     waiting = [one.document() for one in queue.tickets(study)]
     is_stuck = not queue.is_ready(study) or any(one.outcome == queue.WAITS for one in did)

@@ -10,7 +10,6 @@ Example: rlx study rehearse
 from __future__ import annotations
 
 import argparse
-import re
 from typing import Any
 
 from rlx.hosts.cli.output import say
@@ -28,15 +27,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     study = find(project.root(), args.study)
     walked = Rehearsal(study, say=say).walk()
-    following = next_step(study).command if walked["ok"] else _mends(walked) or next_step(study).command
-    return {**walked, "command": following, "exit_code": 0 if walked["ok"] else 1}
-
-
-def _mends(walked: dict[str, Any]) -> str | None:
-    """Return what comes before another rehearsal: the command that the failure names, else its log."""
-    hint = walked["checks"][-1].get("hint") or ""
-    is_whole = hint.startswith("rlx ") and not re.search(r"\b[A-Z]{3,}\b", hint)
-    return hint if is_whole else walked.get("reads")
+    return {**walked, "command": next_step(study).command, "exit_code": 0 if walked["ok"] else 1}
 
 
 def render(data: dict[str, Any]) -> str:

@@ -1,0 +1,79 @@
+"""A study whose own files are gone, torn or edited says so, by one line and exit code 6, and claims nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx.loop.verification import verify
+from tests.loop.told import Told, typed
+
+COMMANDS = (
+    "rlx next", "rlx status", "rlx study show", "rlx study log", "rlx study report", "rlx study verify",
+    "rlx study audit", "rlx study amend -s budget.seeds=70", "rlx study approve --yes", "rlx check candidate c001",
+    "rlx study queue --add c001",
+)  # fmt: skip
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    told = Told(tmp_path)
+    told.checked(0.02)
+    return told
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "torn", "a folder"])
+def test_a_study_without_its_ledger_is_no_new_study(told: Told, how: str) -> None:
+    path = told.study.folder / "ledger.jsonl"
+    path.unlink()
+    if how == "a folder":
+        path.mkdir()
+    elif how != "gone":
+        path.write_text('{"prev": "00' if how == "torn" else "")
+    for command in COMMANDS:
+        answer = typed(told.study.root, command, code=6)
+        assert answer["error"].startswith("faster/ledger.jsonl is gone or empty"), command
+        assert answer["hint"].startswith("restore the file from a copy")
+    assert path.exists() != (how == "gone"), "and none is begun in its place"
+
+
+@pytest.mark.parametrize("how", ["gone", "torn"])
+def test_a_candidate_that_the_ledger_knows_and_whose_file_is_gone_is_damage(told: Told, how: str) -> None:
+    path = told.study.candidate_path("c001")
+    path.unlink() if how == "gone" else path.write_text(path.read_text()[:20])
+    for command in ("rlx next", "rlx status", "rlx study report", "rlx check candidate c001"):
+        answer = typed(told.study.root, command, code=6)
+        assert "c001.json" in answer["error"]
+        assert answer["hint"] == "restore the file from a copy"
+
+
+def test_what_a_candidate_said_of_itself_is_verified(told: Told) -> None:
+    assert not any("c001.json" in one for one in verify(told.study)["problems"])
+    path = told.study.candidate_path("c001")
+    path.write_text(path.read_text().replace("learns faster", "was my idea"))
+    assert "candidates/c001.json is not what was proposed" in verify(told.study)["problems"]
+
+
+@pytest.mark.parametrize("name", ["contract.yaml", "task.yaml"])
+@pytest.mark.parametrize(("content", "code"), [("", 2), ("- 1\n", 2), (None, 3)])
+def test_a_document_that_was_there_is_restored_and_not_made_anew(
+    told: Told, name: str, content: str | None, code: int
+) -> None:
+    path = told.study.contract_path if name == "contract.yaml" else told.study.task_path
+    if content is None and name == "contract.yaml":
+        path.unlink()
+        path.mkdir()
+        code = 2
+    elif content is None:
+        path.unlink()
+    else:
+        path.write_text(content)
+    assert typed(told.study.root, "rlx next", code=code)["hint"] == "restore the file from a copy"
+
+
+def test_scores_of_a_contract_without_a_metric_do_not_hold_up(told: Told) -> None:
+    contract = told.study.contract_path
+    contract.write_text(contract.read_text()[:300])
+    problems = typed(told.study.root, "rlx study verify", code=6)["problems"]
+    assert problems
