@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rlx.config.schema import Source
 from rlx.hosts.cli.study import rehearse
 from rlx.launch import worktree
 from rlx.loop.founding import Wishes, new_study, new_task
@@ -43,7 +44,7 @@ class Arm(gymnasium.Env):
 """
 
 
-def robot(root: Path, *, train: str = "", evaluates: str = "") -> Study:
+def robot(root: Path, *, train: str = "", evaluates: str = "", result: Source | None = None) -> Study:
     """Return a study of a repository of its own, whose programs may be broken."""
     repository(root)
     broken(root, train=train, evaluates=evaluates)
@@ -51,7 +52,7 @@ def robot(root: Path, *, train: str = "", evaluates: str = "") -> Study:
         train=("python3", "train.py", "{seed}", "{out}", "{overrides}"),
         eval=("python3", "evaluate.py", "{checkpoint}", "{episode_seed}", "{result}"),
         metrics=source_of("jsonl:{out}/log.jsonl", {"return": "return"}),
-        result=source_of("jsonl:{result}", {"success": "success"}),
+        result=result or source_of("jsonl:{result}", {"success": "success"}),
         checkpoint="{out}/net", mission="hold more", surfaces={"hyperparameters": Place(keys=("lr",))},
     )  # fmt: skip
     new_task(root, "arm", commands=commands)
@@ -117,7 +118,30 @@ def test_a_figure_that_the_evaluation_does_not_report_is_said_with_those_it_does
     typed(study.root, "rlx study amend -s baseline.commit=" + worktree.head(study.root))
     told = typed(study.root, "rlx study rehearse", code=1)
     assert figure in failed(told)["says"]
+    assert "rlx study amend hold -s metric.name=NAME" in failed(told)["hint"]
     assert told["tail"] == ["opening the arena"]
+
+
+def test_a_guarded_figure_that_the_evaluation_does_not_report_fails_the_rehearsal(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", evaluates="print({'success': 0.5, 'energy': 2.0})", result=source_of("stdout"))
+    typed(study.root, """rlx study amend -s 'guardrails=[{"expression": "-enrgy", "margin": 2}]'""")
+    told = typed(study.root, "rlx study rehearse", code=1)
+    assert failed(told)["name"] == "metric"
+    assert "enrgy" in failed(told)["says"]
+    typed(study.root, told["command"])
+    told = typed(study.root, "rlx study rehearse")
+    assert next(one for one in told["checks"] if one["name"] == "metric")["says"] == "success 0.5, energy 2"
+
+
+def test_a_rehearsal_tells_that_a_whole_training_could_take_longer_than_a_seed_may(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", train="import time; time.sleep(1.5)")
+    typed(study.root, "rlx study amend -s budget.per_seed_minutes=0.02")
+    told = typed(study.root, "rlx study rehearse")
+    says = next(one for one in told["checks"] if one["name"] == "training")["says"]
+    assert "a seed is ended after 1 s (rlx study amend hold -s budget.per_seed_minutes=1)" in says
+    typed(study.root, "rlx study amend hold -s budget.per_seed_minutes=1")
+    told = typed(study.root, "rlx study rehearse")
+    assert "ended" not in next(one for one in told["checks"] if one["name"] == "training")["says"]
 
 
 def test_an_environment_that_raises_is_shown_by_its_traceback(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from rlx.study.state import State, next_seeds, replay
 from rlx.study.study import NULL, Study
 from rlx.study.task import Task
 
-SMOKE_SECONDS = 300.0
+SMOKE_SECONDS = contracts.REHEARSAL_SECONDS
 START_SECONDS = 180.0
 """A launcher that lives and has started nothing for so long will not: its job's workers would be refused."""
 RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6

@@ -240,11 +240,13 @@ def _work(at: Position) -> Iterator[Step]:
         return
     mends = [step for step in unfinished if step.action == "mend"]
     yield from (step for step in mends if step.candidate == at.standings[-1].id)
+    claim = tuple(_claim(at))
+    yield from claim if at.confirmed else ()  # a claim that was begun is not left lying
     if at.affords_trial and at.searches:
         kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
         how = "write candidate.json first (rlx schema candidate), or name the change by options"
         yield Step("propose", "rlx propose --file candidate.json", f"head {at.head}; {kept}; {how}")
-    yield from _claim(at)
+    yield from claim
     yield from (step for step in mends if step.candidate != at.standings[-1].id)
 
 

@@ -156,8 +156,18 @@ class Evaluator:
                 yield Result(seed, subjects[seed].out, one.document)
             elif one.failure is not None and one.failure.is_policys:
                 yield self._failed(seed, subjects[seed].out, one.failure.code, one.failure.says)
+            elif one.failure is not None and one.failure.code == "metric":
+                raise EvidenceInvalid(f"metric: {one.failure.says}", hint=self._names_another)
             else:
                 one.required()
+
+    @property
+    def _names_another(self) -> str:
+        """What helps where the metric is no figure that was read."""
+        return (
+            f"name one that it has (rlx study amend {self.study.name} -s metric.name=NAME), or say how its figures are "
+            f"read (rlx task refresh {self.study.task_name} -s adapter.result.names.OURS=THEIRS)"
+        )
 
     def _failed(self, seed: int, file: Path, code: str, says: str) -> Result:
         """Keep why a policy has no score."""

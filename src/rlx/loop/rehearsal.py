@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from rlx import files, sandbox
 from rlx.compare.race import RULE, race
+from rlx.config.expression import Expression
 from rlx.errors import EvidenceInvalid, JobFailed, Refused, RlxError
 from rlx.launch import door, worktree
 from rlx.launch import launch as plain
@@ -16,10 +18,15 @@ from rlx.launch.door import Order
 from rlx.launch.examined import examine
 from rlx.launch.weights import weights_of
 from rlx.loop.evaluator import Evaluator
+from rlx.loop.proceed import next_step
 from rlx.loop.scores import Say, score_of
 from rlx.runs.run import Run
+from rlx.runs.summary import costs
 from rlx.study import contract as contracts
+from rlx.study import remedy
 from rlx.study.candidate import REHEARSAL
+from rlx.study.prefill import SLACK
+from rlx.study.recipe import SMOKE_SHARE, experiment_of
 from rlx.study.standing import Draw
 from rlx.study.study import Study
 
@@ -113,7 +120,7 @@ class Rehearsal:
     def _contract(self) -> str:
         found = contracts.problems(self.study.contract(), self.study.task(), root=self.study.root)
         if found:
-            raise Refused(f"{len(found)} points are open: {'; '.join(map(str, found))}")
+            raise Refused(f"not settled: {'; '.join(map(str, found))}", hint=next_step(self.study).command)
         return "all eight points are settled"
 
     def _disk(self) -> str:
@@ -156,7 +163,23 @@ class Rehearsal:
         failure = plain.failure(self.run)
         if failure or self.run.status != "completed":
             raise failure or JobFailed(f"{self.run.name} is {self.run.status}")
-        return f"{self.run.seeds[0].step:,} steps"
+        return f"{self.run.seeds[0].step:,} steps{self._pace(self.run)}"
+
+    def _pace(self, run: Run) -> str:
+        """Say how long it took, and what a whole training could take, where a seed may not take as long."""
+        seed, budget = run.seeds[0], self.study.contract().budget
+        assert budget is not None
+        whole = experiment_of(self.study.task(), {}, tree=self.study.root).algo
+        is_short = self.study.task().adapter.takes_steps and whole.says_length
+        share = max(SMOKE_SHARE, min(1.0, seed.step / whole.total_timesteps)) if is_short else 1.0
+        seconds = costs(run)[seed.number].seconds
+        told = f" in {seconds:.1f} s"
+        if seconds / share <= budget.per_seed_minutes * 60:
+            return told
+        minutes = math.ceil(SLACK * seconds / share / 60)
+        longer = remedy.amend(self.study.contract(), "budget.per_seed_minutes", minutes)
+        most = f"a seed is ended after {budget.per_seed_minutes * 60:.0f} s"
+        return f"{told}; a whole training could take {seconds / share:.0f} s at this pace, and {most} ({longer})"
 
     def _evaluate(self) -> str:
         assert self.run is not None
@@ -173,8 +196,14 @@ class Rehearsal:
 
     def _metric(self) -> str:
         self.score = score_of(self.study, self.document)
-        metric = self.study.contract().metric
-        return f"{metric.name if metric else ''} {self.score:.4g}"
+        contract, figures = self.study.contract(), self.document["figures"]
+        for guardrail in contract.guardrails:
+            for says, meant in contracts.misread(guardrail, sorted(figures)):
+                hint = remedy.guardrail(contract, guardrail, meant) if meant else None
+                raise EvidenceInvalid(says, hint=hint)
+        told = {name: figures[name] for one in contract.guardrails for name in sorted(Expression(one.expression).names)}
+        named = {contract.metric.name: self.score, **told} if contract.metric else told
+        return ", ".join(f"{name} {value:.4g}" for name, value in named.items())
 
     def _decide(self) -> str:
         same = [self.score] * RULE.head

@@ -46,6 +46,8 @@ __all__ = [
 SORT = Sort("contract", "make one: rlx study new")
 FILE = "contract.yaml"
 Status = Literal["blocked", "ready", "approved"]
+REHEARSAL_SECONDS = 300.0
+"""How long a rehearsal may train: nobody has approved it."""
 MINIMUM_SEEDS = 10
 """Fewer training seeds a side make every verdict provisional (see `compare.looks`)."""
 SEALED_FIGURES = (
@@ -186,8 +188,9 @@ def notes(contract: Contract, task: Task) -> tuple[Problem, ...]:
 
 def _notes(contract: Contract, task: Task) -> Iterator[tuple[Point, str]]:
     metric, evaluation, automation = contract.metric, contract.evaluation, contract.automation
-    if task.adapter.kind == "command" and not any("{steps}" in word for word in task.adapter.train):
-        yield "budget", "the training command has no {steps}: trials and the rehearsal train as long as a full training"
+    if not task.adapter.takes_steps:
+        says = "the training command has no {steps}: trials and the rehearsal train as long as a full training"
+        yield "budget", f"{says}; a rehearsal ends after {REHEARSAL_SECONDS / 60:g} minutes"
     if metric and metric.seeds < MINIMUM_SEEDS:
         yield "metric", f"{metric.seeds} seeds a side: every verdict is provisional and never moves an incumbent"
     for says in _whole_steps(contract, task):
@@ -201,7 +204,7 @@ def _notes(contract: Contract, task: Task) -> Iterator[tuple[Point, str]]:
     if automation and automation.sandbox == "if available":
         yield "automation", "where the kernel has no sandbox, jobs run without one; evidence says so"
     if automation and automation.unattended and automation.approval == "asserted":
-        yield "automation", "unattended with an asserted approval: anyone on this account could have made it"
+        yield "automation", "unattended, and an asserted approval is enough: anyone on this account could make one"
 
 
 def _whole_steps(contract: Contract, task: Task) -> Iterator[str]:

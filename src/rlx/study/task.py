@@ -70,6 +70,11 @@ class Adapter(Section):
     policy_files: tuple[Text, ...] = ()
     launcher: Launcher = Launcher()
 
+    @property
+    def takes_steps(self) -> bool:
+        """Whether a training can be told to be shorter."""
+        return self.kind == "rlx" or any("{steps}" in word for word in self.train)
+
 
 class Place(Section):
     """A part of the repository: paths (globs, or regions as `file.py::Class.method`) and config keys (`algo.*`)."""

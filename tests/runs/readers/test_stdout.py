@@ -45,6 +45,19 @@ def test_tables_of_stable_baselines_are_understood() -> None:
     assert [(point.step, dict(point.values)) for point in points] == [(2048, {"rollout/ep_rew_mean": 21.5})]
 
 
+@pytest.mark.parametrize("printed", [
+    '{"step": 5, "success_rate": 0.35, "name": "dock", "ok": true}',
+    "{'step': 5, 'success_rate': np.float64(0.35), 'name': 'dock'}",
+])  # fmt: skip
+def test_printed_json_and_dictionaries_are_understood(printed: str) -> None:
+    assert [(one.step, dict(one.values)) for one in StdoutReader().parse([printed])] == [(5, {"success_rate": 0.35})]
+
+
+def test_json_that_goes_over_several_lines_is_understood() -> None:
+    points = StdoutReader().parse(["{", '  "step": 5,', '  "success_rate": 3.5e-1', "}"])
+    assert [(one.step, dict(one.values)) for one in points] == [(5, {"success_rate": 0.35})]
+
+
 def test_versions_times_and_words_are_no_figures() -> None:
     reader = StdoutReader()
     assert reader.parse(["step=1", "version: 1.2.3 at 12:30:05, loss=none, name=inform"])[0:] == []

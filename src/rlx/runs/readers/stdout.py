@@ -1,4 +1,7 @@
-"""What a program prints: figures found by a pattern with named groups, or as `name=value` and `name: value`."""
+"""What a program prints: figures found by a pattern with named groups, or as `name=value` and `name: value`.
+
+The latter in JSON and in dictionaries as Python prints them too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ SUFFIXES = (".log", ".out", ".txt")
 LONGEST = 10_000
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PAIR = re.compile(
-    r"(?P<name>[A-Za-z_][\w./-]*)\s*[=:|]\s*(?P<value>[+-]?(?:\d[\d,_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+|nan|inf(?:inity)?))(?![\w.])",
+    r"(?P<name>[A-Za-z_][\w./-]*)[\"']?\s*[=:|]\s*(?:np\.\w+\()?(?P<value>[+-]?(?:\d[\d,_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+|nan|inf(?:inity)?))(?![\w.])",
     re.IGNORECASE,
 )
 
