@@ -220,6 +220,8 @@ class Surroundings:
     promise: tuple[str, ...] = ()
     """What the contract says of metric, guardrails, scope and baseline, a line each."""
     dates: str = ""
+    handover: tuple[str, ...] = ()
+    """The commands that take the incumbent over, in the order they are typed."""
 
 
 def markdown(state: State, contract: Contract, table: Sequence[Row], around: Surroundings) -> str:
@@ -230,6 +232,7 @@ def markdown(state: State, contract: Contract, table: Sequence[Row], around: Sur
         f"![every candidate, its interval, the head and the incumbent]({around.picture})",
         "\n".join([*(f"- {_plain(one, most=1000)}" for one in around.promise), *_facts(state, contract, around)]),
         *_claims(table, metric),
+        *_handover(state, contract, around),
         f"## What was tried\n\n{_table(table, metric)}",
         *_troubles(table),
         *_decisions(state),
@@ -300,6 +303,14 @@ def _claims(table: Sequence[Row], metric: str) -> Iterator[str]:
     lines = [_line(head), "|" + "---|" * len(head), *(_line(_claim_cells(row, ours)) for row in claimed)]
     notes = [f"- {row.candidate}: {_plain(one)}" for row in claimed if row.claim for one in row.claim.notes]
     yield "\n\n".join(["## What was claimed", "\n".join(lines), *(["\n".join(notes)] if notes else []), EPISODES])
+
+
+def _handover(state: State, contract: Contract, around: Surroundings) -> Iterator[str]:
+    """Yield how what was confirmed gets into the repository."""
+    if around.handover and contract.baseline is not None:
+        told = f"`{state.incumbent}` is not in your files yet. From the project's folder, at commit "
+        told += f"{contract.baseline.commit[:12]} or what came after it:"
+        yield "\n\n".join(["## How to take it over", told, "\n".join(["```sh", *around.handover, "```"])])
 
 
 EPISODES = (

@@ -63,6 +63,11 @@ class Study:
     def report_path(self) -> Path:
         return self.folder / "report.md"
 
+    @property
+    def handover_path(self) -> Path:
+        """The patch that takes the incumbent over, written with the report."""
+        return self.folder / "confirmed.patch"
+
     @cached_property
     def ledger(self) -> Ledger:
         return lawful(self.folder / "ledger.jsonl")
