@@ -266,11 +266,8 @@ def _guardrails(study: Study, contract: Contract, sides: Sides, sizes: tuple[int
 
 def _value(study: Study, expression: Expression, one: Measured) -> float:
     """Work out a guarded expression; NaN for a seed that failed, or that has no such figure."""
-    if one.score is None:
-        return math.nan
-    figures = files.read_json(study.folder / one.file)["figures"]
-    known = {name: files.number(value) for name, value in figures.items() if files.is_number(value)}
-    return expression.value(known) if expression.names <= known.keys() else math.nan
+    known = scores.figures(study, one)
+    return expression.value(known) if known and expression.names <= known.keys() else math.nan
 
 
 def _complexity(study: Study, state: State, identity: str) -> Complexity:

@@ -15,6 +15,7 @@ from rlx.launch import launch as plain
 from rlx.launch.door import Order
 from rlx.launch.examined import examine
 from rlx.loop.evaluator import Evaluator, weights_of
+from rlx.loop.pool import unguarded
 from rlx.loop.scores import Say, score_of
 from rlx.runs.run import Run
 from rlx.study import contract as contracts
@@ -172,7 +173,10 @@ class Rehearsal:
 
     def _metric(self) -> str:
         self.score = score_of(self.study, self.document)
-        metric = self.study.contract().metric
+        contract = self.study.contract()
+        for says, command in unguarded(contract, self.document["figures"]):
+            raise EvidenceInvalid(says, hint=command or None)
+        metric = contract.metric
         return f"{metric.name if metric else ''} {self.score:.4g}"
 
     def _decide(self) -> str:
