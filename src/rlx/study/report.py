@@ -293,9 +293,9 @@ def _claims(table: Sequence[Row], metric: str) -> Iterator[str]:
         f"its {metric}",
         "effect",
         "p",
-        "seeds",
+        "seeds, baseline's v its",
         "guardrails",
-        "s a seed",
+        "s a seed, baseline's v its",
         "decision",
     ]
     baseline = next(row for row in table if row.candidate == BASELINE)
@@ -402,7 +402,7 @@ def _what(event: Event) -> str:
 
 def _sizes(event: Event) -> str:
     sizes = list(event.get("n") or ())
-    return f", {sizes[0]} v {sizes[1]} seeds" if len(sizes) == 2 else ""
+    return f", {sizes[1]} v {sizes[0]} seeds" if len(sizes) == 2 else ""
 
 
 def _refusals(state: State) -> Iterator[str]:
