@@ -44,6 +44,30 @@ class Arm(gymnasium.Env):
 """
 
 
+CART = """import gymnasium
+from gymnasium import spaces
+
+
+def paid():
+    return {"alive": 1.0}
+
+
+class Cart(gymnasium.Env):
+    observation_space = spaces.Box(-1, 1, (1,))
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.observation_space.sample() * 0, {}
+
+    def step(self, action):
+        self.steps += 1
+        terms = paid()
+        return self.observation_space.sample() * 0, 1.0, False, self.steps > 3, {"reward_terms": terms}
+"""
+
+
 def robot(root: Path, *, train: str = "", evaluates: str = "", result: Source | None = None) -> Study:
     """Return a study of a repository of its own, whose programs may be broken."""
     repository(root)
@@ -164,3 +188,25 @@ def test_an_environment_that_raises_is_shown_by_its_traceback(tmp_path: Path) ->
     assert failed(told)["name"] == "worktree"
     assert "nothing_there" in failed(told)["says"]
     assert "baseline.commit" in failed(told)["hint"]
+
+
+def test_a_guardrail_over_a_figure_that_the_evaluation_does_not_report_fails_and_says_the_one_that_was_meant(
+    tmp_path: Path,
+) -> None:
+    root = repository(tmp_path / "lab")
+    (root / "envs").mkdir()
+    (root / "envs" / "cart.py").write_text(CART)
+    (root / "configs" / "cart.yaml").write_text(
+        "env: {id: 'envs/cart.py:Cart'}\nalgo: {name: ppo, total_timesteps: 64, rollout_steps: 8, batch_size: 8}\n"
+    )
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a cart")
+    wishes = Wishes(seeds=60, hours=1.0, guards=("-length_men:2", "alive"))
+    assert not new_study(root, "hold", wishes, config=root / "configs" / "cart.yaml")["missing"]
+    told = typed(root, "rlx study rehearse", code=1)
+    assert failed(told)["name"] == "metric"
+    assert "guardrail `-length_men`" in failed(told)["says"]
+    command = failed(told)["hint"]
+    assert command.startswith("rlx study amend hold -s ")
+    typed(root, command)
+    assert typed(root, "rlx study rehearse")["ok"]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlx.compare.planning import detectable_effect
+from rlx.loop.agenda import Position
 from rlx.study.afford import Cost, affords
 from rlx.study.terms import Budget, Metric
 
@@ -21,7 +22,7 @@ METRIC = Metric(name="success_rate")
 def test_the_claim_and_the_pool_come_first() -> None:
     found = affords(budget(), METRIC, cost=Cost(360))
     assert (found.seeds, found.limit, found.baseline, found.confirmation, found.left) == (80, "seeds", 10, 20, 50)
-    assert found.candidates == (4, 16)
+    assert found.candidates == (4, 14)
     assert found.candidates[0] <= found.expected <= found.candidates[1]
     assert found.hint == ""
 
@@ -45,7 +46,21 @@ def test_the_robots_evening_needs_shorter_trials() -> None:
 
 def test_where_seeds_are_too_few_the_hint_says_how_many() -> None:
     found = affords(budget(seeds=31, hours=100), METRIC, cost=Cost(360))
-    assert found.hint == "one candidate takes 33 seeds in all, 3.3 h at this cost"
+    assert found.hint == "one candidate takes 39 seeds in all, 3.9 h at this cost"
+
+
+@pytest.mark.parametrize("seeds", [33, 38, 39, 41, 42, 51, 80])
+def test_as_many_candidates_are_promised_as_the_agenda_then_lets_begin(seeds: int) -> None:
+    few, most = affords(budget(seeds=seeds, hours=100), METRIC, cost=Cost(360)).candidates
+    assert (few, most) == (begun(seeds - 10, each=12), begun(seeds - 10, each=3))
+
+
+def begun(left: int, *, each: int) -> int:
+    """Return how often `rlx next` says propose where every candidate takes so many seeds."""
+    tried = 0
+    while Position("trot", seeds_left=left, candidates_left=100).affords_trial:
+        tried, left = tried + 1, left - each
+    return tried
 
 
 def test_what_the_claim_finds_is_in_sd_and_in_the_metrics_unit() -> None:
@@ -70,7 +85,7 @@ def test_the_contracts_own_limit_of_candidates_counts() -> None:
 
 
 def test_it_is_data_too() -> None:
-    assert affords(budget(), METRIC, cost=Cost(360)).document()["candidates"] == [4, 16]
+    assert affords(budget(), METRIC, cost=Cost(360)).document()["candidates"] == [4, 14]
 
 
 @given(

@@ -37,7 +37,7 @@ def test_what_failed_is_told_as_what_went_well_and_a_race_is_no_claim() -> None:
     story.decide("c001", "rejected", test="race", against="baseline", n=[6, 3], says="p = 0.7 | <b>")
     story.bring("c002", "debug")
     text = told(story)
-    assert "- race: c001 v baseline, 6 v 3 seeds: **rejected** (p = 0.7 \\| &lt;b>)" in text
+    assert "- race: c001 v baseline, 3 v 6 seeds: **rejected** (p = 0.7 \\| &lt;b>)" in text
     assert "claim, on fresh seeds" not in text
     assert "| c002 | – | failed |" in text
     assert "- c002 (failed): run_c002-t: failed" in text

@@ -171,7 +171,7 @@ def _missing(head: int, candidate: int, rule: Rule) -> Race | None:
     if not need and not need_head:
         return None
     wanted = [f"{count} of the {side}" for side, count in (("head", need_head), ("candidate", need)) if count]
-    reason = f"the first look takes {rule.head} v {rule.first} seeds: {' and '.join(wanted)} to come"
+    reason = f"the first look takes {rule.first} v {rule.head} seeds: {' and '.join(wanted)} to come"
     return Race("more", reason, need=need, need_head=need_head)
 
 
@@ -323,7 +323,7 @@ def _provisional(look: _Look, reason: str, planned: int) -> tuple[str, float]:
     """Return why nothing is claimed yet, and how often a claim on so few seeds errs."""
     fewest = min(look.base.size, look.new.size)
     error = ERRORS.get(min(fewest, LEAST_SEEDS), 0.5)
-    parts = [f"{look.base.size} v {look.new.size} of {planned} seeds ({reason})"]
+    parts = [f"{look.new.size} v {look.base.size} of {planned} seeds ({reason})"]
     parts += [f"a claim on {fewest} seeds passes a risky change {error:.0%} of the time"]
     return "; ".join(parts), error
 

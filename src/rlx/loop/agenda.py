@@ -91,6 +91,8 @@ class Position:
     """Whether what is still found could be claimed."""
     is_reported: bool = False
     """Whether the report tells all that is in the ledger."""
+    takes_over: str = ""
+    """The command that puts what was confirmed into the repository, until that is done."""
     seeds_left: int = 0
     claim_seeds: int = 20
     candidates_left: int = 0
@@ -150,7 +152,7 @@ class Agenda:
 
 def agenda(at: Position) -> Agenda:
     """Return what to do now."""
-    steps = tuple(_steps(at)) or (_ending(at),)
+    steps = tuple(_steps(at)) or (_ending(at), *_take_over(at))
     first, *others = [_addressed(step, at.option) for step in (*steps, _report(at))]
     also = dict.fromkeys(one for one in others if one.command != first.command)
     return Agenda(first, tuple(also))
@@ -335,6 +337,7 @@ def _search_is_over(at: Position) -> Iterator[Step]:
     yield from (step for step in _unfinished(at) if step.action == "decide")
     yield from _claim(at)
     yield _ending(at)
+    yield from _take_over(at)
     if "_in_a_row" in at.stop_rule:
         yield _go_on(at, f"stop rule: {at.stop_rule}")
 
@@ -344,6 +347,12 @@ def _ending(at: Position) -> Step:
     if not at.is_reported:
         return replace(_report(at), why=_over(at))
     return Step("done", f"rlx study verify {at.study}", f"{_over(at)}; the report is written")
+
+
+def _take_over(at: Position) -> Iterator[Step]:
+    """Yield what puts a confirmed change into the repository: after the study, whose files it would change."""
+    if at.takes_over and at.is_reported:
+        yield Step("take over", at.takes_over, "puts what was confirmed into your files; a person does this")
 
 
 def _over(at: Position) -> str:

@@ -16,7 +16,7 @@ from rlx.config.yaml_lines import Document
 from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.launch import worktree
 from rlx.launch.resources import available_cores, visible_gpus
-from rlx.loop import proceed
+from rlx.loop import handover, proceed
 from rlx.loop.asking import Ask, asked
 from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.measures import refuse_others
@@ -75,9 +75,28 @@ def _write_task(root: Path, task: Task) -> None:
 
 def _refuse_approved(root: Path, task: str) -> None:
     """Refuse to change a task that a study was approved on."""
-    for study in studies(root):
-        if study.task_name == task and study.state().approval is not None:
-            raise Refused(f"study `{study.name}` was approved on task `{task}` as it was", hint=_put_back(study))
+    study = _approved(root, task)
+    if study is not None:
+        raise Refused(f"study `{study.name}` was approved on task `{task}` as it was", hint=_put_back(study))
+
+
+def _approved(root: Path, task: str) -> Study | None:
+    """Return a study that was approved on a task."""
+    known = [one for one in studies(root) if one.task_name == task]
+    return next((one for one in known if one.state().approval is not None), None)
+
+
+def _when_stale(root: Path, task: str) -> str:
+    """Return what helps a task whose files changed: to read them again, unless a study was approved on the old ones."""
+    study = _approved(root, task)
+    if study is None:
+        return f"rlx task refresh {task}"
+    return f"for the files as they are, {_another(study.task())}; to go on with `{study.name}`, {_put_back(study)}"
+
+
+def _another(task: Task) -> str:
+    config = task.adapter.config
+    return f"another task: rlx task new NAME {f'--config {shlex.quote(config)}' if config else '--train COMMAND'}"
 
 
 def _put_back(study: Study) -> str:
@@ -87,7 +106,7 @@ def _put_back(study: Study) -> str:
         one.file: None for one in task.facts if any(tasks.stale(task.model_copy(update={"facts": (one,)}), study.root))
     }
     if not stale or contract.baseline is None:
-        return "describe another task: rlx task new NAME"
+        return f"describe {_another(task)}"
     return f"put it back: git checkout {contract.baseline.commit[:12]} -- {shlex.join(stale)}"
 
 
@@ -219,7 +238,7 @@ def new_study(
     study = Study(root, described.name, name)
     _refuse_known(study)
     for says in tasks.stale(described, root):
-        raise Refused(f"task `{described.name}` is stale: {says}", hint=f"rlx task refresh {described.name}")
+        raise Refused(f"task `{described.name}` is stale: {says}", hint=_when_stale(root, described.name))
     commit = pinned_commit(root, is_snapshot=is_snapshot)
     settings = {key: value for text in wishes.settings for key, value in [setting(text)]}
     seconds = _seed_seconds(root, described)
@@ -417,7 +436,7 @@ def overview(study: Study) -> dict[str, Any]:
         "task": study.task_name,
         "status": proceed.status_of(study, state, contract),
         "missing": [str(one) for one in found],
-        "notes": [str(one) for one in contracts.notes(contract, task)],
+        "notes": [str(one) for one in _notes(study, contract, task)],
         "points": [row.document() for row in _screen(study, contract, task, found)],
         "affords": list(_affords(study, contract)),
         "rehearsal": _rehearsal(study, state),
@@ -441,9 +460,17 @@ def _rehearsal(study: Study, state: State) -> str:
 def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[contracts.Problem]) -> tuple[Row, ...]:
     level = contract.automation.approval if contract.automation else "asserted"
     return screen(
-        contract, task, problems=problems, notes=contracts.notes(contract, task), affords=_affords(study, contract),
+        contract, task, problems=problems, notes=_notes(study, contract, task), affords=_affords(study, contract),
         forgeable=approval.forgeable(level),
     )  # fmt: skip
+
+
+def _notes(study: Study, contract: Contract, task: Task) -> tuple[contracts.Problem, ...]:
+    """Return what should be known of a contract, also that its baseline lacks what was confirmed before on its task."""
+    others = [one for one in studies(study.root) if one.task_name == study.task_name and one != study]
+    lacking = [(one, handover.pending(one, one.state())) for one in others]
+    says = [f"what `{one.name}` confirmed is not in it; to begin with that: {how}" for one, how in lacking if how]
+    return (*contracts.notes(contract, task), *(contracts.Problem("baseline", one) for one in says))
 
 
 def _affords(study: Study, contract: Contract) -> tuple[str, ...]:

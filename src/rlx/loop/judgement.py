@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlx import files
 from rlx.compare.guardrails import Better, Guard, Guardrail
 from rlx.compare.race import LEAST_SEEDS, Complexity, Confirmation, Race, confirm, race
 from rlx.config.expression import Expression
@@ -267,11 +266,8 @@ def _guardrails(study: Study, contract: Contract, sides: Sides, sizes: tuple[int
 
 def _value(study: Study, expression: Expression, one: Measured) -> float:
     """Work out a guarded expression; NaN for a seed that failed, or that has no such figure."""
-    if one.score is None:
-        return math.nan
-    figures = scores.document_of(study, one)["figures"]
-    known = {name: files.number(value) for name, value in figures.items() if files.is_number(value)}
-    return expression.value(known) if expression.names <= known.keys() else math.nan
+    known = scores.figures(study, one)
+    return expression.value(known) if known and expression.names <= known.keys() else math.nan
 
 
 def _complexity(study: Study, state: State, identity: str) -> Complexity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rlx.compare.noise import noise
@@ -11,9 +12,13 @@ from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
 from rlx.loop import proceed, scores
-from rlx.loop.scores import Say
+from rlx.loop.scores import Measured, Say
 from rlx.runs.run import Run
+from rlx.study import contract as contracts
+from rlx.study import remedy
+from rlx.study.afford import claim_effect
 from rlx.study.candidate import BASELINE
+from rlx.study.contract import Contract
 from rlx.study.state import State
 from rlx.study.study import Study
 
@@ -48,9 +53,31 @@ def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
         "seeds": {str(one.seed): one.score for one in found},
         "level": found[0].level,
         **described.document(),
-        "warnings": [f"{NO_SPREAD}; see rlx info {found[0].run}"] if len(found) > 1 and not described.sd else [],
+        "finds": _finds(contract, described.sd),
+        "warnings": _warnings(study, found, described.sd),
         "command": proceed.next_step(study).command,
     }
+
+
+def _finds(contract: Contract, sd: float) -> dict[str, float]:
+    """Return the smallest difference that the contract's claim finds 4 times in 5, by its seeds a side."""
+    metric = contract.metric
+    return {str(metric.seeds): claim_effect(metric) * sd} if metric is not None else {}
+
+
+def _warnings(study: Study, found: Sequence[Measured], sd: float) -> list[str]:
+    """Say what makes every later comparison worthless: a pool without spread, guarded figures that nobody reports."""
+    flat = [f"{NO_SPREAD}; see rlx info {found[0].run}"] if len(found) > 1 and not sd else []
+    contract = study.contract()
+    figures = {name for one in found for name in scores.figures(study, one)} if contract.guardrails else ()
+    told = [f"{says} ({command})" if command else says for says, command in unguarded(contract, figures)]
+    return [*flat, *(f"{one}; until that is mended no claim can be confirmed" for one in told)]
+
+
+def unguarded(contract: Contract, figures: Iterable[str]) -> list[tuple[str, str]]:
+    """Return what is wrong with guardrails beside the figures that were seen to be reported, and what mends it."""
+    found = [(guard, *one) for guard in contract.guardrails for one in contracts.misread(guard, sorted(figures))]
+    return [(says, remedy.guardrail(contract, guard, meant) if meant else "") for guard, says, meant in found]
 
 
 def _round(study: Study, *, say: Say, follow: Any) -> State:

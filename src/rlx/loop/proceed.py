@@ -14,7 +14,7 @@ from rlx.compare.race import RULE
 from rlx.compare.stats import plain
 from rlx.launch import door
 from rlx.launch.examined import failed_as_it_is, plan_of
-from rlx.loop import notes, scores
+from rlx.loop import handover, notes, scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
 from rlx.study import gates, stops
@@ -79,6 +79,7 @@ def position(study: Study) -> Position:
         claims_left=_claims_left(state, contract),
         searches=contract.metric is None or len(state.claimed) < contract.metric.claims,
         is_reported=is_reported(study),
+        takes_over=handover.pending(study, state),
         seeds_left=seeds_left(left, contract),
         claim_seeds=2 * wanted,
         candidates_left=candidates_left(state, contract),

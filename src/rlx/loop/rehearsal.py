@@ -18,6 +18,7 @@ from rlx.launch.door import Order
 from rlx.launch.examined import examine
 from rlx.launch.weights import weights_of
 from rlx.loop.evaluator import Evaluator
+from rlx.loop.pool import unguarded
 from rlx.loop.proceed import next_step
 from rlx.loop.scores import Say, score_of
 from rlx.runs.run import Run
@@ -197,10 +198,8 @@ class Rehearsal:
     def _metric(self) -> str:
         self.score = score_of(self.study, self.document)
         contract, figures = self.study.contract(), self.document["figures"]
-        for guardrail in contract.guardrails:
-            for says, meant in contracts.misread(guardrail, sorted(figures)):
-                hint = remedy.guardrail(contract, guardrail, meant) if meant else None
-                raise EvidenceInvalid(says, hint=hint)
+        for says, command in unguarded(contract, figures):
+            raise EvidenceInvalid(says, hint=command or None)
         told = {name: figures[name] for one in contract.guardrails for name in sorted(Expression(one.expression).names)}
         named = {contract.metric.name: self.score, **told} if contract.metric else told
         return ", ".join(f"{name} {value:.4g}" for name, value in named.items())

@@ -79,6 +79,14 @@ def document_of(study: Study, one: Measured) -> Mapping[str, Any]:
     return found
 
 
+def figures(study: Study, one: Measured) -> dict[str, float]:
+    """Return what the evaluator found of a seed, by name; nothing where it has no score."""
+    if one.score is None:
+        return {}
+    found = document_of(study, one)["figures"]
+    return {name: files.number(value) for name, value in found.items() if files.is_number(value)}
+
+
 def ended(state: State, candidate: str, phase: Phase) -> list[Job]:
     """Return the jobs of a phase that ran, are over, and are evidence."""
     return [job for job in state.jobs_of(candidate, phase) if not job.is_open and job.counted_seeds]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rlx import files
 from rlx.launch.examined import changed_lines
-from rlx.loop import proceed
+from rlx.loop import handover, proceed
 from rlx.study import derive
 from rlx.study import report as reports
 from rlx.study import screen as screens
@@ -78,6 +78,7 @@ def _when(seconds: float) -> str:
 def report(study: Study) -> dict[str, Any]:
     """Write the report's text and return what it says; the picture beside it is the host's."""
     state, contract, rows = study.state(), study.contract(), _rows(study)
+    takes_over = handover.write(study, state)
     around = Surroundings(
         study=study.name,
         approval=proceed.approval_words(state),
@@ -88,6 +89,7 @@ def report(study: Study) -> dict[str, Any]:
         forgeable=forgeable(state.approval.level, human=state.approval.is_human) if state.approval else (),
         promise=_promise(study),
         dates=_dates(study, state),
+        handover=takes_over.commands if takes_over else (),
     )
     files.write_atomic(study.report_path, reports.markdown(state, contract, rows, around).encode())
     return {
@@ -102,6 +104,7 @@ def report(study: Study) -> dict[str, Any]:
         "level": around.level,
         "approval": around.approval,
         "enforced": around.enforced,
+        "handover": list(around.handover),
         "file": str(study.report_path.relative_to(study.root)),
         "picture": str((study.folder / PICTURE).relative_to(study.root)),
         "command": f"rlx study verify {study.name}",

@@ -36,6 +36,7 @@ class Affords:
     """What a budget pays for. `seeds` are all at full length; `candidates` from the fewest to the most.
 
     The fewest all reach the last look and move the head, the most are all dropped at the first; `expected` is between.
+    Each is begun only where what is left pays for its trial and for a new head, as `rlx next` has it.
     `effect` is what the claim finds 4 times in 5, in standard deviations, and `effect_in_unit` where the spread of the
     baseline is known.
     """
@@ -81,7 +82,7 @@ def affords(
     """Work out what a budget pays for: the baseline's pool, the race, and one confirmation that is kept aside."""
     left = _left(budget, metric, cost, budget.trial_steps, rule)
     by_hours = int(budget.hours * 3600 / cost.seconds)
-    effect = detectable_effect(metric.seeds, alpha=metric.alpha / metric.claims, power=POWER)
+    effect = claim_effect(metric)
     candidates, expected = _candidates(left, budget, rule)
     return Affords(
         seeds=min(budget.seeds, by_hours),
@@ -96,6 +97,11 @@ def affords(
         is_measured=cost.is_measured,
         hint="" if candidates[1] else _hint(budget, metric, cost, rule),
     )
+
+
+def claim_effect(metric: Metric) -> float:
+    """Return what a claim finds 4 times in 5, in standard deviations."""
+    return detectable_effect(metric.seeds, alpha=metric.alpha / metric.claims, power=POWER)
 
 
 def _pool(metric: Metric, rule: Rule) -> int:
@@ -114,9 +120,15 @@ def _left(budget: Budget, metric: Metric, cost: Cost, share: float, rule: Rule) 
 def _candidates(left: int, budget: Budget, rule: Rule) -> tuple[tuple[int, int], int]:
     room = max(left, 0)
     typical = rule.first + rule.go_on * (rule.last - rule.first) + rule.move * rule.head  # as if all were equal
-    counts = (room // (rule.last + rule.head), room // rule.first, int(room / typical))
-    few, most, expected = (min(count, budget.candidates) for count in counts)
-    return (few, most), expected
+    begun = (_begun(room, rule.last + rule.head, rule), _begun(room, rule.first, rule))
+    few, most = (min(count, budget.candidates) for count in begun)
+    return (few, most), min(max(few, int(room / typical)), most)
+
+
+def _begun(room: int, each: int, rule: Rule) -> int:
+    """Return how many candidates are begun where each takes so many seeds: a trial and a new head must be left."""
+    least = rule.first + rule.head
+    return (room - least) // each + 1 if room >= least else 0
 
 
 def _hint(budget: Budget, metric: Metric, cost: Cost, rule: Rule) -> str:
@@ -126,6 +138,6 @@ def _hint(budget: Budget, metric: Metric, cost: Cost, rule: Rule) -> str:
         if share < budget.trial_steps and most:
             about = counted(max(expected, 1), "candidate")
             return f"shorten the trials: budget.trial_steps: {share:g} affords about {about}"
-    need = _pool(metric, rule) + 2 * metric.seeds + rule.first
+    need = _pool(metric, rule) + 2 * metric.seeds + rule.first + rule.head
     hours = need * cost.seconds / 3600
     return f"one candidate takes {need} seeds in all, {hours:.1f} h at this cost"

@@ -25,8 +25,8 @@ def keys_of(changes: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def laid(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay changes by dotted key over a config's plain data, as `-s key=value` does."""
+def nested(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes by dotted key as the mapping that a config's file would have."""
     over: dict[str, Any] = {}
     for key, value in keys_of(changes).items():
         *parents, last = key.split(".")
@@ -36,8 +36,13 @@ def laid(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
             if not isinstance(node, dict):
                 raise ConfigError(f"`{key}` and a key above it are both set", hint="set the one or the other")
         node[last] = value
+    return over
+
+
+def laid(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay changes by dotted key over a config's plain data, as `-s key=value` does."""
     below = layers.Layers(Document("config", dict(data)))
-    return layers.merge(below, Document("candidate", over)).document.data
+    return layers.merge(below, Document("candidate", nested(changes))).document.data
 
 
 def is_plain(value: object) -> bool:

@@ -220,6 +220,8 @@ class Surroundings:
     promise: tuple[str, ...] = ()
     """What the contract says of metric, guardrails, scope and baseline, a line each."""
     dates: str = ""
+    handover: tuple[str, ...] = ()
+    """The commands that take the incumbent over, in the order they are typed."""
 
 
 def markdown(state: State, contract: Contract, table: Sequence[Row], around: Surroundings) -> str:
@@ -230,6 +232,7 @@ def markdown(state: State, contract: Contract, table: Sequence[Row], around: Sur
         f"![every candidate, its interval, the head and the incumbent]({around.picture})",
         "\n".join([*(f"- {_plain(one, most=1000)}" for one in around.promise), *_facts(state, contract, around)]),
         *_claims(table, metric),
+        *_handover(state, contract, around),
         f"## What was tried\n\n{_table(table, metric)}",
         *_troubles(table),
         *_decisions(state),
@@ -290,9 +293,9 @@ def _claims(table: Sequence[Row], metric: str) -> Iterator[str]:
         f"its {metric}",
         "effect",
         "p",
-        "seeds",
+        "seeds, baseline's v its",
         "guardrails",
-        "s a seed",
+        "s a seed, baseline's v its",
         "decision",
     ]
     baseline = next(row for row in table if row.candidate == BASELINE)
@@ -300,6 +303,14 @@ def _claims(table: Sequence[Row], metric: str) -> Iterator[str]:
     lines = [_line(head), "|" + "---|" * len(head), *(_line(_claim_cells(row, ours)) for row in claimed)]
     notes = [f"- {row.candidate}: {_plain(one)}" for row in claimed if row.claim for one in row.claim.notes]
     yield "\n\n".join(["## What was claimed", "\n".join(lines), *(["\n".join(notes)] if notes else []), EPISODES])
+
+
+def _handover(state: State, contract: Contract, around: Surroundings) -> Iterator[str]:
+    """Yield how what was confirmed gets into the repository."""
+    if around.handover and contract.baseline is not None:
+        told = f"`{state.incumbent}` is not in your files yet. From the project's folder, at commit "
+        told += f"{contract.baseline.commit[:12]} or what came after it:"
+        yield "\n\n".join(["## How to take it over", told, "\n".join(["```sh", *around.handover, "```"])])
 
 
 EPISODES = (
@@ -391,7 +402,7 @@ def _what(event: Event) -> str:
 
 def _sizes(event: Event) -> str:
     sizes = list(event.get("n") or ())
-    return f", {sizes[0]} v {sizes[1]} seeds" if len(sizes) == 2 else ""
+    return f", {sizes[1]} v {sizes[0]} seeds" if len(sizes) == 2 else ""
 
 
 def _refusals(state: State) -> Iterator[str]:

@@ -66,6 +66,11 @@ class Study:
     def report_path(self) -> Path:
         return self.folder / "report.md"
 
+    @property
+    def handover_path(self) -> Path:
+        """The patch that takes the incumbent over, written with the report."""
+        return self.folder / "confirmed.patch"
+
     @cached_property
     def ledger(self) -> Ledger:
         """The study's ledger; a study is founded with one row in it, so that one without any is damage."""

@@ -39,11 +39,11 @@ def _complexity(*, lines: int, parameters: int | None) -> str:
 
 
 def _seconds(ours: float | None, theirs: float | None) -> list[str]:
-    return [f"time: {figure(ours)} v {figure(theirs)} s a seed"] if ours is not None and theirs is not None else []
+    return [f"time: {figure(theirs)} v {figure(ours)} s a seed"] if ours is not None and theirs is not None else []
 
 
 def judged(data: dict[str, Any]) -> list[str]:
-    """Spell a judgement, with the level of its evidence and of its approval."""
+    """Spell a judgement, with the level of its evidence and of its approval; the candidate's figures come first."""
     lines = [
         f"candidate: {data['candidate']} against {data['against']} ({data['test']})",
         f"verdict: {data['verdict']}",
@@ -52,7 +52,7 @@ def judged(data: dict[str, Any]) -> list[str]:
         low, high = (figure(end) if end is not None else "open" for end in data["interval"])
         lines.append(f"{data['metric']}: {signed(data['effect'])} [{low}, {high}], p = {figure(data['p'])}")
     lines += [
-        f"seeds: {data['n'][0]} v {data['n'][1]}" + (f", {data['crashed']} crashed" if data["crashed"] else ""),
+        f"seeds: {data['n'][1]} v {data['n'][0]}" + (f", {data['crashed']} crashed" if data["crashed"] else ""),
         f"why: {data['reason']}",
         *(f"guard: {name}: {guarded(one)}" for name, one in data["guardrails"].items()),
         *(f"invalid: {one}" for one in data["objections"]),

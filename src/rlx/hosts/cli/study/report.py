@@ -1,6 +1,7 @@
 """Write a study's report: a picture of its progress first, then every candidate, negative results included.
 
-Every figure is linked to the file it comes from; `rlx study verify` recomputes them all.
+Every figure is linked to the file it comes from; `rlx study verify` recomputes them all. Of what was
+confirmed it writes the patch that puts it into the repository, and says the commands.
 
 Example: rlx study report
 """
@@ -49,5 +50,6 @@ def render(data: dict[str, Any]) -> str:
         f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
         f"report: {data['file']}",
         f"picture: {data['picture']}",
+        *(f"take over: {one}" for one in data["handover"]),
     ]
     return "\n".join([*lines, f"next: {data['command']}"])

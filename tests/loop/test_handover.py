@@ -1,0 +1,118 @@
+"""How what was confirmed gets into the repository: the commands that are printed are typed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rlx import files
+from rlx.config.load import document, read
+from rlx.errors import Refused
+from rlx.loop import proceed
+from rlx.loop.founding import Wishes, new_study, overview
+from rlx.loop.proposals import revert
+from rlx.loop.telling import report
+from rlx.study import candidate as candidates
+from rlx.study.candidate import Candidate
+from rlx.study.recipe import changes_of, experiment_of
+from rlx.study.study import Study, find
+from tests.loop.told import CONFIG, Told, git
+
+CODE = """\
+diff --git a/agent.py b/agent.py
+new file mode 100644
+index 0000000000000000000000000000000000000000..d00491fd7e5bb6fa28c517a0bb32b8b506539d4d
+--- /dev/null
++++ b/agent.py
+@@ -0,0 +1 @@
++1
+"""
+
+
+def confirmed(root: Path, *, changes: dict[str, object], code: str = "") -> Study:
+    """Return a study of which c001, which advanced, and c002 on top of it, with these changes, were confirmed."""
+    told = Told(root)
+    told.bring("c001", "advanced")
+    told.bring("c002", "advanced")
+    told.claim("c002")
+    told.decide("c002", "confirmed", effect=3.0, interval=[1.0, 5.0], n=[2, 2], test="claim", against="baseline")
+    below = {"algo.gamma": 0.9} if changes else {}
+    for name, under, own in (("c001", "baseline", below), ("c002", "c001", changes)):
+        one = Candidate(id=name, kind="code", hypothesis="why", builds_on=under, changes=own)
+        candidates.write(one, told.study.candidate_path(name))
+    files.write_atomic(told.study.patch_path("c002"), code.encode())
+    return told.study
+
+
+def shell(root: Path, command: str) -> None:
+    subprocess.run(["bash", "-c", command], cwd=root, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("code", ["", CODE])
+def test_the_commands_of_a_report_put_the_confirmed_config_and_code_into_the_project(root: Path, code: str) -> None:
+    study = confirmed(root, changes={"algo": {"learning_rate": {"linear": [1e-6, 0]}}, "env.num_envs": 2}, code=code)
+    apply, commit, train, new = report(study)["handover"]
+    assert apply == "git apply --index .rlx/tasks/pole/studies/faster/confirmed.patch"
+    shell(root, apply)
+    git(root, *("commit", "-qm", commit.partition('"')[2].strip('"')))
+    assert train == "rlx train configs/pole_faster_c002.yaml --seeds 5"
+    wanted = experiment_of(study.task(), changes_of(study.chain("c002")), tree=root)
+    assert document(read(root / "configs" / "pole_faster_c002.yaml")) == document(wanted)
+    assert (root / "agent.py").is_file() == bool(code)
+    assert (root / "configs" / "pole.yaml").read_text() == CONFIG
+    assert new == "rlx study new NAME --config configs/pole_faster_c002.yaml"
+    begun = new_study(root, "further", Wishes(), config=root / "configs" / "pole_faster_c002.yaml")
+    assert begun["task"] == "pole_faster_c002"
+
+
+def test_a_confirmed_change_of_code_alone_gets_a_task_of_its_own_for_the_next_study(root: Path) -> None:
+    study = confirmed(root, changes={}, code=CODE)
+    *_, train, new = report(study)["handover"]
+    assert train == "rlx train configs/pole.yaml --seeds 5"
+    assert new == "rlx study new NAME --task pole_faster_c002 --config configs/pole.yaml"
+
+
+def test_next_offers_to_take_over_what_was_confirmed_until_it_is_done_and_no_longer_when_it_is_reverted(
+    root: Path,
+) -> None:
+    study = confirmed(root, changes={"algo.learning_rate": 0.5})
+    assert not taking_over(study)
+    apply = report(study)["handover"][0]
+    assert taking_over(study) == [apply]
+    shell(root, apply)
+    assert not taking_over(study)
+    shell(root, "git reset -q --hard")
+    assert taking_over(study) == [apply]
+    revert(study, "c002", why="it limps")
+    assert not report(study)["handover"]
+    assert not study.handover_path.exists()
+
+
+def taking_over(study: Study) -> list[str]:
+    return [one["command"] for one in proceed.brief(study)["also"] if one["action"] == "take over"]
+
+
+def test_a_further_study_of_the_task_says_that_its_baseline_lacks_what_was_confirmed(root: Path) -> None:
+    study = confirmed(root, changes={"algo.learning_rate": 0.5})
+    apply = report(study)["handover"][0]
+    told = new_study(root, "further", Wishes(), task="pole")["notes"]
+    assert any("what `faster` confirmed is not in it" in one and apply in one for one in told)
+    shell(root, apply)
+    assert not any("confirmed" in one for one in overview(find(root, "further"))["notes"])
+
+
+def test_files_that_changed_after_an_approval_are_told_how_to_get_a_task_of_their_own(root: Path) -> None:
+    confirmed(root, changes={"algo.learning_rate": 0.5})
+    (root / "configs" / "pole.yaml").write_text(CONFIG.replace("64", "128"))
+    git(root, "commit", "-qam", "longer")
+    with pytest.raises(Refused, match="is stale") as refused:
+        new_study(root, "further", Wishes(), task="pole")
+    assert "rlx task new NAME --config configs/pole.yaml" in str(refused.value.hint)
+    assert "to go on with `faster`, put it back: git checkout" in str(refused.value.hint)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "a lab"
