@@ -25,6 +25,9 @@ from rlx.study.state import State
 from rlx.study.study import NULL, Study
 from rlx.study.task import Task
 
+LONGER = 1.1
+"""So many times the baseline's steps a candidate may train because its rollouts end later."""
+
 
 @dataclass(frozen=True)
 class Examined:
@@ -69,6 +72,7 @@ def examine(study: Study, identity: str) -> Examined:
     problems = [] if identity in NULL else list(_problems(study, contract, task, chain[-1], changes))
     experiment, unreadable = _experiment(study, contract, task, keys, tree)
     problems += [unreadable] if unreadable else []
+    problems += _longer(contract, task, experiment, tree) if experiment and identity not in NULL else []
     content = _content(chain, changes)
     breaches = scope.breaches(changes, keys, contract, task)
     plan = plan_of(study, content)
@@ -155,6 +159,17 @@ def _experiment(
     except RlxError as error:
         return None, error.message
     return found.experiment, found.problem
+
+
+def _longer(contract: Contract, task: Task, experiment: Experiment, tree: Path) -> list[str]:
+    """Say that whole rollouts make a training longer than the baseline's, though its length was not changed."""
+    if task.adapter.kind != "rlx" or contract.budget is None:
+        return []
+    share, base = contract.budget.trial_steps, recipe.experiment_of(task, {}, tree=tree)
+    ours, theirs = recipe.steps_of(base, share), recipe.steps_of(experiment, share)
+    if theirs <= LONGER * ours:
+        return []
+    return [f"it would train {theirs:,} steps, the baseline {ours:,}: rollouts count whole, and these are too long"]
 
 
 def _file_hash(study: Study) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlx.config.defaults import resolve
 from rlx.config.load import parse, read
 from rlx.config.schema import Algo, Experiment
 from rlx.errors import ConfigError
@@ -44,6 +46,14 @@ def job_experiment(
     )
     named = {"run_name": name, "seeds": tuple(seeds), "algo": _shortened(full.algo, share), "resources": resources}
     return full.model_copy(update=named)
+
+
+def steps_of(full: Experiment, share: float = 1.0) -> int:
+    """Return the steps that a share of a training takes: whole rollouts, or whole rounds between two updates."""
+    experiment = resolve(full.model_copy(update={"algo": _shortened(full.algo, share)}))
+    algo, copies = experiment.algo, experiment.env.num_envs or 1
+    together = copies * max(getattr(algo, "rollout_steps", 1), getattr(algo, "train_every", 1))
+    return math.ceil(algo.total_timesteps / together) * together
 
 
 def _shortened(algo: Algo, share: float) -> Algo:
