@@ -163,3 +163,16 @@ def test_a_ledger_that_is_cut_off_at_a_row_is_told_by_the_runs_it_no_longer_name
     finally:
         ledger.write_bytes(whole)
     assert agent.types("study", "audit")["problems"] == []
+
+
+def test_a_policy_that_keeps_its_measuring_from_ending_is_the_candidates_own_failure(tmp_path: Path) -> None:
+    """Else it would be measured for ever, and nothing else be decided."""
+    agent = Miller.built(tmp_path / "mill", "evaluation.minutes=0.2")
+    agent.types("study", "baseline")
+    identity = agent.proposes(how="endless")
+    plan = str(agent.study.state().candidates[identity].plan)
+    run = str(agent.types("launch", identity, "--plan", plan, "--seeds", "1")["run"])
+    agent.types("wait", run, "--timeout", "120")
+    told = agent.types("decide", identity)
+    assert (told["decision"], told["objections"]) == ("debug", ["it took longer than 12 s"])
+    assert agent.types("next")["command"] != f"rlx decide {identity}"
