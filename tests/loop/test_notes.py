@@ -26,3 +26,19 @@ def test_claims_of_other_studies_of_the_task_stand_beside_a_claim(tmp_path: Path
     says = f"the study {other.name} of the same task made 1 claim (0 confirmed): this one's error does not count them"
     assert list(notes.elsewhere(again)) == [says]
     assert list(notes.elsewhere(other)) == []
+
+
+def test_seeds_that_were_stopped_under_way_and_trained_again_are_named(tmp_path: Path) -> None:
+    story = Told(tmp_path)
+    name = story.checked(0.01)
+    plan = story.state.candidates[name].plan
+    story.intend("first", name, "trial", (0, 1, 2), plan=plan)
+    story.start("first")
+    states = {"0": "completed", "1": "interrupted", "2": "prepared"}
+    story.end("first", (0,), "cancelled", states=states)
+    says = (
+        f"1 seed of {name} stopped under way and trained again: "
+        "look whether its training repeats itself, else that was a second try"
+    )
+    assert list(notes.begun_anew(story.state, name, "trial")) == [says]
+    assert list(notes.begun_anew(story.state, "baseline", "baseline")) == []

@@ -271,6 +271,16 @@ def test_notes_say_what_is_weak(lift: tuple[Task, Path, str]) -> None:
     assert contracts.notes(contract_of(task, root, sha), task) == ()
 
 
+@pytest.mark.parametrize(("checkpoint", "is_told"), [("{out}/model.pt", True), ("{out}/policy.npz", False)])
+def test_a_checkpoint_that_may_hold_code_is_told_of_at_the_pinned_level(
+    lift: tuple[Task, Path, str], checkpoint: str, is_told: bool
+) -> None:
+    task, root, sha = lift
+    foreign = task.model_copy(update={"adapter": task.adapter.model_copy(update={"checkpoint": checkpoint})})
+    said = contracts.notes(contract_of(task, root, sha, evaluation={"level": "pinned"}), foreign)
+    assert any("code there that writes its own figures" in note.says for note in said) == is_told
+
+
 def test_a_scope_opens_its_own_and_its_surfaces_places(lift: tuple[Task, Path, str]) -> None:
     task, root, sha = lift
     scope = contract_of(task, root, sha, scope={"surfaces": ["reward", "evaluator"], "keys": ["algo.gamma"]}).scope

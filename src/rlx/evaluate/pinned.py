@@ -3,8 +3,9 @@
 Of the candidate only its checkpoint is there, and the `policy_files` that the task lists, laid over the copy: without
 them nothing of its code runs. The figures are those the command writes.
 
-What is not covered: policy files run in the evaluator's process and could write its figures; sealed evaluations have no
-such hole. Neither does anybody here count the episodes that the command says it played.
+What is not covered: policy files run in the evaluator's process and could write its figures, and so could a checkpoint
+that the command unpickles; sealed evaluations have no such hole. Neither does anybody here count the episodes that the
+command says it played.
 """
 
 from __future__ import annotations

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlx import files
+from rlx.config.load import document
 from rlx.config.schema import Experiment
 from rlx.errors import Refused, RlxError
+from rlx.evaluate.policy import code_named_in
 from rlx.launch import admission, worktree
 from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
@@ -24,6 +26,9 @@ from rlx.study.standing import Job
 from rlx.study.state import State
 from rlx.study.study import NULL, Study
 from rlx.study.task import Task
+
+LONGER = 1.1
+"""So many times the baseline's steps a candidate may train because its rollouts end later."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,9 @@ def examine(study: Study, identity: str) -> Examined:
     problems = [] if identity in NULL else list(_problems(study, contract, task, chain[-1], changes))
     experiment, unreadable = _experiment(study, contract, task, keys, tree)
     problems += [unreadable] if unreadable else []
+    if experiment is not None and identity not in NULL and task.adapter.kind == "rlx":
+        base = recipe.experiment_of(task, {}, tree=tree)
+        problems += [*_longer(contract, base, experiment), *_named(task, base, experiment)]
     content = _content(chain, changes)
     breaches = scope.breaches(changes, keys, contract, task)
     plan = plan_of(study, content)
@@ -155,6 +163,22 @@ def _experiment(
     except RlxError as error:
         return None, error.message
     return found.experiment, found.problem
+
+
+def _longer(contract: Contract, base: Experiment, asked: Experiment) -> Iterator[str]:
+    """Say that whole rollouts make a training longer than the baseline's, though its length was not changed."""
+    share = contract.budget.trial_steps if contract.budget else 1.0
+    ours, theirs = recipe.steps_of(base, share), recipe.steps_of(asked, share)
+    if theirs > LONGER * ours:
+        yield f"it would train {theirs:,} steps, the baseline {ours:,}: rollouts count whole, and these are too long"
+
+
+def _named(task: Task, base: Experiment, asked: Experiment) -> Iterator[str]:
+    """Name the code that a config brings in: a sealed evaluation would refuse its policies, after they were trained."""
+    known = code_named_in(document(base))
+    for name in code_named_in(document(asked)) if task.adapter.policy is None else ():
+        if name not in known:
+            yield f"it names code to run that the baseline does not, and could not be measured: `{name}`"
 
 
 def _file_hash(study: Study) -> str:

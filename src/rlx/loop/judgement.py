@@ -156,6 +156,7 @@ def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     told = scores.failures(state, identity, "trial") if is_scoreless else []
     guards, seconds = _race_guards(study, state, result, sides[1]), _seconds(state, (head, phase), (identity, "trial"))
     said = (*filter(None, [notes.beside(study, identity, head)]), *notes.longer(*seconds, against=head))
+    said += tuple(notes.begun_anew(state, identity, "trial"))
     return Judged(identity, head, result, sides, complexity[1], guards, seconds, said, (*found, *told))
 
 
@@ -209,7 +210,8 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
     complexity = _complexity(study, state, identity)
     seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
-    said = (*notes.longer(*seconds, against=BASELINE), *notes.elsewhere(study))
+    anew = notes.begun_anew(state, identity, "confirmation")
+    said = (*notes.longer(*seconds, against=BASELINE), *anew, *notes.elsewhere(study))
     return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
 
 

@@ -23,6 +23,17 @@ def beside(study: Study, identity: str, against: str) -> str:
     return f"{identity} builds on {on}: it is raced against the head {against} without the change of {against}"
 
 
+def begun_anew(state: State, candidate: str, phase: Phase) -> Iterator[str]:
+    """Yield that seeds were stopped and trained again: the same ones, which is the same only where training repeats."""
+    stopped = {seed for job in state.jobs_of(candidate, phase) if job.outcome == "cancelled" and not job.is_set_aside
+               for seed in job.again if job.seed_states.get(seed) != "prepared"}  # fmt: skip
+    if stopped:
+        yield (
+            f"{counted(len(stopped), 'seed')} of {candidate} stopped under way and trained again: "
+            "look whether its training repeats itself, else that was a second try"
+        )
+
+
 def elsewhere(study: Study) -> Iterator[str]:
     """Yield the claims that other studies of the same task made: each has its own chance to be false."""
     for other in studies(study.root):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rlx.launch import governed, record, worktree
+from rlx.launch.examined import LONGER
 from rlx.loop import scores
 from rlx.runs.run import Run
 from rlx.study.lifecycle import Phase
@@ -35,3 +36,8 @@ def _budgets(runs: Mapping[str, list[Run]]) -> Iterator[str]:
     if len({tuple(steps) for steps in planned.values()}) > 1:
         told = ", ".join(f"{name} {' and '.join(map(str, steps))}" for name, steps in planned.items())
         yield f"the sides were trained for different numbers of steps: {told}"
+    trained = {name: max((seed.step for run in own if not run.is_opaque for seed in run.seeds), default=0)
+               for name, own in runs.items()}  # fmt: skip
+    (ours, before), (theirs, after) = next(iter(trained.items())), list(trained.items())[-1]
+    if before and after > LONGER * before:
+        yield f"{theirs} was trained for {after:,} steps, {ours} for {before:,}: its last round was too long"

@@ -25,13 +25,14 @@ from rlx.study.study import Study
 
 ANCHORS = "refs/rlx/ledgers"
 CLOSE = 1e-9
+_MISSING = "rows are gone from the ledger, or an earlier study had this name"
 
 
 def verify(study: Study) -> dict[str, Any]:
     """Recompute everything; return how much was checked and what does not hold."""
     state = study.state()
     checked: Counter[str] = Counter()
-    problems = [f"ledger: {one}" for one in state.violations]
+    problems = [f"ledger: {one}" for one in (*state.violations, *_without_intent(study, state)[0])]
     for event in study.ledger.events():
         for what, says in _checks(study, state, event):
             checked[what] += 1
@@ -128,6 +129,8 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
     state = replay(study.ledger.events()) if found.is_sound else None
     problems = [found.says] if found.says else []
     problems += [str(one) for one in state.violations] if state else []
+    trained, never = _without_intent(study, state) if state else ([], [])
+    problems += trained
     if is_anchored and not problems:
         known = _put_anchor(study)
     return {
@@ -137,7 +140,7 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
         "is_sound": not problems,
         "anchor": f"{ANCHORS}/{study.task_name}/{study.name} at row {known.rows}" if known else None,
         "problems": problems,
-        "notes": [*_forgeable(state), *(_without_intent(study, state) if state else ())],
+        "notes": [*_forgeable(state), *never],
         "command": proceed.next_step(study).command if not problems else f"rlx study log {study.name}",
     }
 
@@ -148,14 +151,24 @@ def _forgeable(state: State | None) -> tuple[str, ...]:
     return forgeable(approval.level, human=approval.is_human) if approval else ()
 
 
-def _without_intent(study: Study, state: State) -> Iterator[str]:
-    """Name the runs that a launch made for this study, and died before it wrote the intent: nothing can train them."""
+def _without_intent(study: Study, state: State) -> tuple[list[str], list[str]]:
+    """Return the runs of this study that its ledger does not name: those that trained, and those that never could.
+
+    A launch that died before it wrote the intent left nothing that can train: of one that did, rows are missing.
+    """
     known = {job.run for job in state.jobs.values()}
+    trained, never = [], []
     for path in sorted((study.root / "runs").glob("[!.]*/metadata.json")):
-        lineage = Run(path.parent).metadata.get("lineage") or {}
+        run = Run(path.parent)
+        lineage = run.metadata.get("lineage") or {}
         is_own = (lineage.get("task"), lineage.get("study")) == (study.task_name, study.name)
-        if is_own and "job" in lineage and path.parent.name not in known:
-            yield f"{path.parent.name}: its launch died before the intent was written; nothing can train it"
+        if not is_own or "job" not in lineage or run.name in known:
+            continue
+        if any(seed.events for seed in run.seeds):
+            trained.append(f"{run.name} was trained for {study.name}, and no row names it: {_MISSING}")
+        else:
+            never.append(f"{run.name}: its launch died before the intent was written; nothing can train it")
+    return trained, never
 
 
 def _reference(study: Study) -> str:

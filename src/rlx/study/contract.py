@@ -97,6 +97,12 @@ EXAMPLES: dict[Point, str] = {
 
 UNCONFIRMED = "not confirmed"
 """What a point lacks that is complete and not listed under `confirmed`."""
+PICKLED = (".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".zip")
+"""How files end that are usually read by `pickle`, which runs what they say."""
+_UNPICKLED = (
+    "where the eval command unpickles `{}` (pickle, joblib, torch.load without weights_only), a training can put code "
+    "there that writes its own figures; have it read weights alone, or serve the policy (adapter.policy)"
+)
 OTHER_TASK = "the task says something else now than when this was settled; look at it again"
 
 
@@ -197,6 +203,8 @@ def _notes(contract: Contract, task: Task) -> Iterator[tuple[Point, str]]:
         yield "scope", says
     if evaluation and evaluation.level == "reported":
         yield "evaluation", "level reported: scores come from the training's own logs and never move an incumbent"
+    if evaluation and evaluation.level == "pinned" and task.adapter.checkpoint.endswith(PICKLED):
+        yield "evaluation", _UNPICKLED.format(task.adapter.checkpoint)
     if metric and metric.source == "training" and task.adapter.kind == "rlx":
         yield "metric", "source training: rlx evaluates this task itself; `source: evaluator` is stronger"
     if automation and automation.network:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlx.config.defaults import resolve
 from rlx.config.load import parse, read
 from rlx.config.schema import Algo, Experiment, Resources
 from rlx.errors import ConfigError
@@ -48,6 +50,14 @@ def resources_of(full: Experiment, hardware: Hardware) -> Resources:
     return full.resources.model_copy(
         update={"cores": hardware.cores, "gpus": hardware.gpus or None, "memory": hardware.memory_gb}
     )
+
+
+def steps_of(full: Experiment, share: float = 1.0) -> int:
+    """Return the steps that a share of a training takes: whole rollouts, or whole rounds between two updates."""
+    experiment = resolve(full.model_copy(update={"algo": _shortened(full.algo, share)}))
+    algo, copies = experiment.algo, experiment.env.num_envs or 1
+    together = copies * max(getattr(algo, "rollout_steps", 1), getattr(algo, "train_every", 1))
+    return math.ceil(algo.total_timesteps / together) * together
 
 
 def _shortened(algo: Algo, share: float) -> Algo:

@@ -145,3 +145,34 @@ def test_what_is_measured_stays_what_the_scores_were_made_by(agent: Miller) -> N
     assert [one["code"] for one in row["reasons"]] == ["MEASURED"]
     agent.types("study", "amend", "-s", "budget.hours=1.5")
     agent.types("study", "approve", "--yes", "--by", "tester")
+
+
+def test_a_ledger_that_is_cut_off_at_a_row_is_told_by_the_runs_it_no_longer_names(agent: Miller) -> None:
+    identity = agent.proposes(gain=0.05)
+    ledger = agent.study.folder / "ledger.jsonl"
+    before = ledger.read_bytes()
+    run = agent.trains(identity)
+    whole = ledger.read_bytes()
+    assert whole.startswith(before)
+    ledger.write_bytes(before)
+    try:
+        told = agent.types("study", "audit", code=6)
+        assert told["problems"] == [f"{run} was trained for more, and no row names it: rows are gone from the ledger, "
+                                    "or an earlier study had this name"]  # fmt: skip
+        assert f"ledger: {told['problems'][0]}" in agent.types("study", "verify", code=6)["problems"]
+    finally:
+        ledger.write_bytes(whole)
+    assert agent.types("study", "audit")["problems"] == []
+
+
+def test_a_policy_that_keeps_its_measuring_from_ending_is_the_candidates_own_failure(tmp_path: Path) -> None:
+    """Else it would be measured for ever, and nothing else be decided."""
+    agent = Miller.built(tmp_path / "mill", "evaluation.minutes=0.2")
+    agent.types("study", "baseline")
+    identity = agent.proposes(how="endless")
+    plan = str(agent.study.state().candidates[identity].plan)
+    run = str(agent.types("launch", identity, "--plan", plan, "--seeds", "1")["run"])
+    agent.types("wait", run, "--timeout", "120")
+    told = agent.types("decide", identity)
+    assert (told["decision"], told["objections"]) == ("debug", ["it took longer than 12 s"])
+    assert agent.types("next")["command"] != f"rlx decide {identity}"

@@ -114,6 +114,19 @@ def test_a_key_that_measures_lengthens_or_replicates_is_refused(agent: Walker, c
     assert len(agent.rows("refused", action="propose")) == before + 1
 
 
+def test_a_rollout_that_is_longer_than_the_whole_training_is_refused(agent: Walker) -> None:
+    """Rollouts count whole: eight thousand steps would be trained where the contract says 256."""
+    longer = ("-s", "algo.rollout_steps=4096", "-s", "algo.batch_size=64")
+    told = agent.types("propose", "--kind", "hyperparameter", "--hypothesis", "longer", *longer)
+    assert "CANDIDATE: it would train 8,192 steps, the baseline 256" in agent.is_refused(told["candidate"])
+
+
+def test_a_key_that_names_code_to_run_is_refused_before_it_is_trained(agent: Walker) -> None:
+    told = agent.types("propose", "--kind", "hyperparameter", "--hypothesis", "mine", "-s", "policy.type=os:system")
+    says = "CANDIDATE: it names code to run that the baseline does not, and could not be measured: `os:system`"
+    assert says in agent.is_refused(told["candidate"])
+
+
 def test_a_reward_of_a_million_is_learnt_from_and_never_counted(agent: Walker) -> None:
     identity = agent.pays("riches", "    return 1e6 if there else 1000.0\n")
     (tree,) = [one for one in (agent.folder / "worktrees").iterdir() if one.name == identity]
