@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rlx import files
 from rlx.errors import Refused
 from rlx.launch import door
 from rlx.launch.door import Order
@@ -50,6 +52,38 @@ def refused_codes(study: Study) -> list[str]:
     with pytest.raises(Refused) as refused:
         door.launch(study, Order("baseline", "baseline"), is_dry=True)
     return [one["code"] for one in refused.value.reasons]
+
+
+def scored(study: Study, **document: Any) -> None:
+    """Tell a score of the baseline, with its evaluation's document."""
+    told = {"figures": {"return": 20.0, "length_mean": 9.0}, "pin": Evaluator(study).fresh().sha256} | document
+    approve(study, by="tester")
+    job = {"job": "j001", "candidate": "baseline", "phase": "baseline", "seeds": [0], "plan": "p", "run": "r_001"}
+    study.ledger.append("intent", **job, reserve={"seeds": 1, "seconds": 60.0})
+    study.ledger.append("started", job="j001", run="r_001", process={"pid": 1})
+    spent = {"seeds": 1, "seconds": 5.0}
+    study.ledger.append("ended", job="j001", outcome="completed", seeds={"0": "completed"}, spent=spent)
+    study.ledger.append("weights", candidate="baseline", run="r_001", checkpoints={"0": "w"})
+    study.ledger.append("drawn", purpose="search", first=5, episodes=20, candidates=["baseline"])
+    files.write_json(study.folder / "one.json", told)
+    study.ledger.append("evaluated", candidate="baseline", phase="baseline", seed=0, level="sealed", file="one.json",
+                        sha256="x", score=20.0)  # fmt: skip
+
+
+def test_a_study_keeps_the_metric_that_its_scores_are_of(study: Study) -> None:
+    scored(study)
+    amend(study, ["metric.name=success_rate"])
+    with pytest.raises(Refused, match="scored 20, which is not its `success_rate`") as refused:
+        approve(study, by="tester")
+    assert "rlx study new" in str(refused.value.hint)
+    amend(study, ["metric.name=return", "budget.seeds=70"])
+    approve(study, by="tester")
+
+
+def test_a_study_keeps_the_commit_that_its_scores_are_of(study: Study) -> None:
+    scored(study, pin="0" * 64)
+    with pytest.raises(Refused, match="was measured at another commit: a study keeps the baseline of its scores"):
+        approve(study, by="tester")
 
 
 @has_ssh

@@ -9,6 +9,7 @@ from typing import Any
 
 from rlx.errors import Refused
 from rlx.launch import door
+from rlx.loop import scores
 from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.founding import noticed, overview, tell_hooks
@@ -36,7 +37,9 @@ def approve(
         _refuse_approval(study, [halted], code="STOPPED")
         raise Refused(halted, hint=f"if it shall go on: rlx study approve {study.name} --go-on")
     sha256, evaluator = contracts.sha256(study.contract_path), Evaluator(study)
-    statement = Statement.of(contract, sha256, now=time.time(), evaluator=evaluator.fresh().sha256)
+    pin = evaluator.fresh().sha256
+    _keep_measure(study, pin)
+    statement = Statement.of(contract, sha256, now=time.time(), evaluator=pin)
     try:
         fields = _approval_fields(study, statement, by=by, key=key, document=document)
     except Refused as error:
@@ -75,6 +78,14 @@ def _halted(study: Study) -> str:
     state = study.state()
     told = {"the study has stopped": state.stop, "the study waits for a person": state.escalation}
     return "; ".join(f"{what}: {why}" for what, why in told.items() if why)
+
+
+def _keep_measure(study: Study, pin: str) -> None:
+    """Refuse a contract under which what was scored would not compare with what is to be scored."""
+    says = scores.unlike(study, pin=pin)
+    if says:
+        _refuse_approval(study, [says])
+        raise Refused(says, hint=f"put it back (rlx study amend {study.name}), or begin another: rlx study new NAME")
 
 
 def _keep_stronger(study: Study, contract: Contract, fields: approval.Fields) -> None:

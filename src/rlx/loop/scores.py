@@ -6,14 +6,15 @@ weights of both sides are in the ledger.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlx import files
-from rlx.errors import EvidenceInvalid
+from rlx.errors import EvidenceInvalid, FileDamaged
 from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
 from rlx.figures import counted
 from rlx.loop.evaluator import Evaluator, weights_of
@@ -179,6 +180,29 @@ def _failure(document: Mapping[str, Any]) -> dict[str, str]:
     """Return why a policy has no score, as a row has it; the whole of it is in the document."""
     says = (document.get("failure") or {}).get("says", "")
     return {"failure": " ".join(says.split())[:MOST_SAID]} if says else {}
+
+
+def unlike(study: Study, *, pin: str) -> str:
+    """Say how the scores in the ledger were made otherwise than the contract, whose evaluator is `pin`, says now."""
+    metric = study.contract().metric
+    for told, value, document in _scored(study):
+        figure = (document.get("figures") or {}).get(metric.name) if metric else None
+        if figure is None or not math.isclose(files.number(figure), value, rel_tol=1e-9, abs_tol=1e-9):
+            wanted = f"which is not its `{metric.name}`" if metric else "and the contract has no metric"
+            return f"{told} scored {value:g}, {wanted}: a study keeps the metric of its scores"
+        if document.get("pin") not in (None, pin):
+            return f"{told} was measured at another commit: a study keeps the baseline of its scores"
+    return ""
+
+
+def _scored(study: Study) -> Iterator[tuple[str, float, Mapping[str, Any]]]:
+    """Yield what has a score, the score, and its document; where that is gone, `verify` tells."""
+    for (name, phase), found in study.state().evaluations.items():
+        for seed, score in found.items():
+            with contextlib.suppress(OSError, FileDamaged):
+                document = files.read_json(study.folder / score.file)
+                if math.isfinite(score.value) and isinstance(document, dict):
+                    yield f"seed {seed} of {name} ({phase})", score.value, document
 
 
 def score_of(study: Study, document: Mapping[str, Any]) -> float:
