@@ -123,6 +123,11 @@ def _unchanged(state: State, examined: Examined) -> Iterator[Reason]:
     if failed is not None:
         says = f"nothing changed since {identity} failed ({failed.told})"
         hint = f"see why: {look_at(failed)}; then mend its worktree, or propose another: rlx next"
+        if examined.candidate.kind == "hyperparameter":
+            hint = (
+                f"see why: {look_at(failed)}; was the machine at fault, nobody can tell that from a candidate that ends "
+                "itself: propose it anew with a value more than 1 % away, as a candidate of its own"
+            )
         yield Reason("UNCHANGED", says, hint)
 
 
