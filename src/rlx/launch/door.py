@@ -40,6 +40,11 @@ from rlx.study.task import Task
 SMOKE_SECONDS = 300.0
 START_SECONDS = 180.0
 """A launcher that lives and has started nothing for so long will not: its job's workers would be refused."""
+ANEW = (
+    "propose another: rlx next. Where the machine was at fault (nobody can tell that from a job that ends itself), "
+    "the same anew, with a value more than 1 % away"
+)
+"""What is left of a candidate of config keys that failed: there is nothing of it to mend."""
 RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6
 """What the race's first and last look take of a candidate, and what a new head is trained on."""
 
@@ -122,12 +127,9 @@ def _unchanged(state: State, examined: Examined) -> Iterator[Reason]:
     failed = state.failed_trial(identity, examined.plan)
     if failed is not None:
         says = f"nothing changed since {identity} failed ({failed.told})"
-        hint = f"see why: {look_at(failed)}; then mend its worktree, or propose another: rlx next"
-        if examined.candidate.kind == "hyperparameter":
-            hint = (
-                f"see why: {look_at(failed)}; was the machine at fault, nobody can tell that from a candidate that ends "
-                "itself: propose it anew with a value more than 1 % away, as a candidate of its own"
-            )
+        is_mendable = examined.candidate.kind != "hyperparameter"
+        way = "mend its worktree, or propose another: rlx next" if is_mendable else ANEW
+        hint = f"see why: {look_at(failed)}; then {way}"
         yield Reason("UNCHANGED", says, hint)
 
 
