@@ -45,6 +45,7 @@ ANEW = (
     "the same anew, with a value more than 1 % away"
 )
 """What is left of a candidate of config keys that failed: there is nothing of it to mend."""
+START_POLL_SECONDS = 0.1
 RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6
 """What the race's first and last look take of a candidate, and what a new head is trained on."""
 
@@ -179,23 +180,41 @@ def launch(study: Study, order: Order, *, is_dry: bool = False) -> Launched:
     with study.ledger.held() as held:
         state = replay(held.events)
         known = _known(state, order, examined)
-        if known:
-            return known
-        count = order.count or usual_count(state, contract, order)
-        seeds = next_seeds(state, order.candidate, _purpose(order.phase), count)
-        reserve = reserve_of(contract, order.phase, len(seeds))
-        plan = order.plan or _own_plan(order, examined)
-        request = Request(order.candidate, order.phase, seeds, reserve, plan, order.is_unattended)
-        reasons = gates.check(state, contract, request, facts)
-        if reasons:
-            if is_dry:
-                raise refusal(f"{order.candidate} would be refused", reasons)
-            refuse(held, "launch", order.candidate, reasons)
-        if is_dry:
-            return Launched(order, "", seeds, reserve, None)
-        job = _intend(study, held, Launched(order, order.job or _job_name(state), seeds, reserve, None), examined)
-    _start(study, job)
+        if known is None:
+            job = _admitted(study, held, order, examined, facts, is_dry=is_dry)
+    if known is not None:
+        return known if is_dry or task.adapter.launcher.executor != carried.LOCAL else _begun(study, known)
+    if not is_dry:
+        _start(study, job)
     return job
+
+
+def _begun(study: Study, known: Launched) -> Launched:
+    """Return a job that somebody else has launched when its supervisor is there, or nobody starts it any more."""
+    until = time.monotonic() + START_SECONDS
+    while (job := study.state().jobs[known.job]).is_open and job.process is None and time.monotonic() < until:
+        reconcile(study)
+        time.sleep(START_POLL_SECONDS)
+    return known
+
+
+def _admitted(study: Study, held: Held, order: Order, examined: Examined, facts: Facts, *, is_dry: bool) -> Launched:
+    """Judge an order while the ledger is held, and write its intent; a dry one is only judged."""
+    state, contract = replay(held.events), study.contract()
+    seeds = next_seeds(
+        state, order.candidate, _purpose(order.phase), order.count or usual_count(state, contract, order)
+    )
+    reserve = reserve_of(contract, order.phase, len(seeds))
+    plan = order.plan or _own_plan(order, examined)
+    request = Request(order.candidate, order.phase, seeds, reserve, plan, order.is_unattended)
+    reasons = gates.check(state, contract, request, facts)
+    if reasons and is_dry:
+        raise refusal(f"{order.candidate} would be refused", reasons)
+    if reasons:
+        refuse(held, "launch", order.candidate, reasons)
+    if is_dry:
+        return Launched(order, "", seeds, reserve, None)
+    return _intend(study, held, Launched(order, order.job or _job_name(state), seeds, reserve, None), examined)
 
 
 def _start(study: Study, job: Launched) -> None:
