@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from rlx import files
 from rlx.loop.verification import verify
 from tests.loop.told import Told, typed
 
@@ -77,3 +81,35 @@ def test_scores_of_a_contract_without_a_metric_do_not_hold_up(told: Told) -> Non
     contract.write_text(contract.read_text()[:300])
     problems = typed(told.study.root, "rlx study verify", code=6)["problems"]
     assert problems
+
+
+def test_an_evaluator_whose_copy_is_gone_does_not_hold_up(told: Told) -> None:
+    shutil.rmtree(told.study.evaluator)
+    problems = typed(told.study.root, "rlx study verify", code=6)["problems"]
+    assert any(one.startswith("evaluator: ") for one in problems)
+
+
+def test_where_there_is_no_repository_an_anchor_is_refused(told: Told) -> None:
+    (told.study.root / ".git").rename(told.study.root / "elsewhere")
+    answer = typed(told.study.root, "rlx study audit --anchor", code=4)
+    assert "was not anchored" in answer["error"]
+    assert "git init" in answer["hint"]
+
+
+def test_two_who_amend_at_once_lose_neither_change(told: Told) -> None:
+    root = told.study.root
+    changes = ["budget.seeds=71", "budget.hours=3", "metric.min_effect=5", "hardware.disk_gb=1"]
+    argv = [sys.executable, "-m", "rlx", "study", "amend", "-s"]
+    started = [subprocess.Popen([*argv, one], cwd=root, stdout=subprocess.DEVNULL) for one in changes]
+    assert [one.wait() for one in started] == [0] * len(changes)
+    contract = told.study.contract()
+    assert contract.budget
+    assert contract.metric
+    assert contract.hardware
+    found = (contract.budget.seeds, contract.budget.hours, contract.metric.min_effect, contract.hardware.disk_gb)
+    assert found == (71, 3, 5, 1)
+
+
+def test_of_two_rehearsals_at_once_the_second_is_refused(told: Told) -> None:
+    with files.locked(told.study.folder / "rehearsal"):
+        assert "somebody else" in typed(told.study.root, "rlx study rehearse", code=4)["error"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlx import files, tools
-from rlx.errors import EvidenceInvalid, FileDamaged, RlxError
+from rlx.errors import EvidenceInvalid, FileDamaged, Refused, RlxError
 from rlx.loop import proceed, scores
 from rlx.loop.evaluator import Evaluator, figures_again, weights_of
 from rlx.runs.run import Run
@@ -117,6 +117,8 @@ def _pin_problems(study: Study) -> list[str]:
         Evaluator(study).verify()
     except RlxError as error:
         return [f"evaluator: {error.message}"]
+    except OSError as error:
+        return [f"evaluator: {error.strerror}: {error.filename}"]
     return []
 
 
@@ -128,7 +130,7 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
     problems = [found.says] if found.says else []
     problems += [str(one) for one in state.violations] if state else []
     if is_anchored and not problems:
-        known = _put_anchor(study)
+        known = _anchored(study)
     return {
         "study": study.name,
         "rows": found.rows,
@@ -139,6 +141,14 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
         "notes": [*_forgeable(state), *(_without_intent(study, state) if state else ())],
         "command": proceed.next_step(study).command if not problems else f"rlx study log {study.name}",
     }
+
+
+def _anchored(study: Study) -> Anchor:
+    try:
+        return _put_anchor(study)
+    except RlxError as error:
+        hint = error.hint or "an anchor is an object of the project's git repository: git init, then the same again"
+        raise Refused(f"the ledger's head was not anchored: {error.message}", hint=hint) from None
 
 
 def _forgeable(state: State | None) -> tuple[str, ...]:
