@@ -113,3 +113,21 @@ def test_two_who_amend_at_once_lose_neither_change(told: Told) -> None:
 def test_of_two_rehearsals_at_once_the_second_is_refused(told: Told) -> None:
     with files.locked(told.study.folder / "rehearsal"):
         assert "somebody else" in typed(told.study.root, "rlx study rehearse", code=4)["error"]
+
+
+def test_what_a_run_was_made_with_is_held_to_its_intent(told: Told) -> None:
+    run = told.study.root / "runs" / "r_001"
+    run.mkdir(parents=True)
+    (run / "metadata.json").write_text("{}")
+    identity = files.sha256(b"{}")
+    intent = {"job": "j9", "candidate": "baseline", "phase": "baseline", "seeds": [50], "plan": "p", "run": run.name}
+    told.tell("intent", **intent, identity=identity, reserve={"seeds": 1, "seconds": 1.0})
+    told.start("j9")
+    told.end("j9", (50,))
+    told.tell("weights", candidate="baseline", run=run.name, checkpoints={"50": "w"})
+    assert not any("metadata" in one for one in verify(told.study)["problems"])
+    (run / "metadata.json").write_text('{"limits": {}}')
+    assert "r_001/metadata.json is not what the run was made with" in verify(told.study)["problems"]
+    assert typed(told.study.root, "rlx study audit")["is_sound"]
+    (run / "metadata.json").unlink()
+    assert "r_001/metadata.json is gone" in verify(told.study)["problems"]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rlx import files, tools
 from rlx.errors import EvidenceInvalid, FileDamaged, Refused, RlxError
+from rlx.launch import governed
 from rlx.loop import proceed, scores
 from rlx.loop.evaluator import Evaluator, figures_again, weights_of
 from rlx.runs.run import Run
@@ -31,8 +32,10 @@ def verify(study: Study) -> dict[str, Any]:
     state = study.state()
     checked: Counter[str] = Counter()
     problems = [f"ledger: {one}" for one in state.violations]
-    for event in study.ledger.events():
-        for what, says in _checks(study, state, event):
+    events = study.ledger.events()
+    evidence = {one["run"] for one in events if one.kind == "weights"}
+    for event in events:
+        for what, says in _checks(study, state, event, evidence):
             checked[what] += 1
             problems += [says] if says else []
     for identity, standing in state.candidates.items():
@@ -46,12 +49,14 @@ def verify(study: Study) -> dict[str, Any]:
     return {"study": study.name, "checked": dict(checked), "problems": problems, "command": command}
 
 
-def _checks(study: Study, state: State, event: Event) -> Iterator[tuple[str, str]]:
+def _checks(study: Study, state: State, event: Event, runs: Collection[str]) -> Iterator[tuple[str, str]]:
     if event.kind == "evaluated":
         yield "scores", _score_problem(study, event)
     elif event.kind == "weights":
         for seed, sha256 in event["checkpoints"].items():
             yield "checkpoints", _weights_problem(study, event["run"], int(seed), sha256)
+    elif event.kind == "intent" and event.get("run") in runs:
+        yield "runs", _identity_problem(study, event)
     elif event.kind == "decided":
         yield "decisions", _decision_problem(study, state, event)
 
@@ -93,6 +98,16 @@ def _weights_problem(study: Study, run: str, seed: int, sha256: str) -> str:
     except (RlxError, OSError):
         return f"{run}: the checkpoint of seed {seed} is gone"
     return "" if now == sha256 else f"{run}: the checkpoint of seed {seed} is not the one that was recorded"
+
+
+def _identity_problem(study: Study, event: Event) -> str:
+    """Hold what a run says it was made with (its commit, its limits, its candidate) to the intent."""
+    run = str(event["run"])
+    try:
+        is_same = governed.identity_of(Run(study.root / "runs" / run)) == event.get("identity")
+    except OSError:
+        return f"{run}/metadata.json is gone"
+    return "" if is_same else f"{run}/metadata.json is not what the run was made with"
 
 
 def _decision_problem(study: Study, state: State, event: Event) -> str:
@@ -161,7 +176,10 @@ def _without_intent(study: Study, state: State) -> Iterator[str]:
     """Name the runs that a launch made for this study, and died before it wrote the intent: nothing can train them."""
     known = {job.run for job in state.jobs.values()}
     for path in sorted((study.root / "runs").glob("[!.]*/metadata.json")):
-        lineage = Run(path.parent).metadata.get("lineage") or {}
+        try:
+            lineage = Run(path.parent).metadata.get("lineage") or {}
+        except FileDamaged:  # whose it was nobody can tell; of a run that is evidence `verify` says so
+            continue
         is_own = (lineage.get("task"), lineage.get("study")) == (study.task_name, study.name)
         if is_own and "job" in lineage and path.parent.name not in known:
             yield f"{path.parent.name}: its launch died before the intent was written; nothing can train it"
