@@ -21,7 +21,7 @@ from rlx.launch import launch as plain
 from rlx.launch.examined import Examined, examine
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.launch.supervisor import project_of
-from rlx.runs import process
+from rlx.runs import process, project
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, LOST, run_status
 from rlx.study import approval, gates, recipe
@@ -403,13 +403,19 @@ def state_of(run: Run) -> str:
     lineage = run.metadata.get("lineage") or {}
     if "job" not in lineage or plain.goes_on(run):
         return run.status
-    study = Study(project_of(run), str(lineage["task"]), str(lineage["study"]))
+    study = Study(_home(run), str(lineage["task"]), str(lineage["study"]))
     reconcile(study)
     job = study.state().jobs.get(str(lineage["job"]))
     if job is None or job.outcome is None:
         return run.status
     seeds = list(job.seed_states.values())
     return run_status(seeds, is_supervised=False) if job.outcome == COMPLETED else job.outcome
+
+
+def _home(run: Run) -> Path:
+    """Return the project of a run: the one around us where its `runs` leads there, as a link to another disk does."""
+    here = project.root()
+    return here if project.runs_folder(here).resolve() == run.path.resolve().parent else project_of(run)
 
 
 def reconcile(study: Study) -> list[str]:
