@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from rlx import files
+from rlx.launch import door
 from rlx.loop.verification import verify
+from rlx.runs import run
 from tests.loop.told import Told, typed
 
 COMMANDS = (
@@ -77,3 +83,73 @@ def test_scores_of_a_contract_without_a_metric_do_not_hold_up(told: Told) -> Non
     contract.write_text(contract.read_text()[:300])
     problems = typed(told.study.root, "rlx study verify", code=6)["problems"]
     assert problems
+
+
+def test_an_evaluator_whose_copy_is_gone_does_not_hold_up(told: Told) -> None:
+    shutil.rmtree(told.study.evaluator)
+    problems = typed(told.study.root, "rlx study verify", code=6)["problems"]
+    assert any(one.startswith("evaluator: ") for one in problems)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_a_report_that_does_not_read_is_one_that_was_not_written(told: Told, content: bytes | None) -> None:
+    path = told.study.report_path
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert typed(told.study.root, "rlx next")["action"] == "launch"
+
+
+def test_a_run_on_another_disk_is_one_of_its_study(
+    told: Told, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, elsewhere = told.study.root, tmp_path_factory.mktemp("disk") / "runs"
+    lineage = {"task": told.study.task_name, "study": "faster", "job": "b"}
+    (elsewhere / "r_001" / "seed_0").mkdir(parents=True)
+    files.write_json(elsewhere / "r_001" / "metadata.json", {"schema": 1, "lineage": lineage})
+    shutil.rmtree(root / "runs", ignore_errors=True)
+    (root / "runs").symlink_to(elsewhere)
+    monkeypatch.chdir(root)
+    assert door.state_of(run.find("r_001", root=root)) == "completed"
+
+
+def test_where_there_is_no_repository_an_anchor_is_refused(told: Told) -> None:
+    (told.study.root / ".git").rename(told.study.root / "elsewhere")
+    answer = typed(told.study.root, "rlx study audit --anchor", code=4)
+    assert "was not anchored" in answer["error"]
+    assert "git init" in answer["hint"]
+
+
+def test_two_who_amend_at_once_lose_neither_change(told: Told) -> None:
+    root = told.study.root
+    changes = ["budget.seeds=71", "budget.hours=3", "metric.min_effect=5", "hardware.disk_gb=1"]
+    argv = [sys.executable, "-m", "rlx", "study", "amend", "-s"]
+    started = [subprocess.Popen([*argv, one], cwd=root, stdout=subprocess.DEVNULL) for one in changes]
+    assert [one.wait() for one in started] == [0] * len(changes)
+    contract = told.study.contract()
+    assert contract.budget
+    assert contract.metric
+    assert contract.hardware
+    found = (contract.budget.seeds, contract.budget.hours, contract.metric.min_effect, contract.hardware.disk_gb)
+    assert found == (71, 3, 5, 1)
+
+
+def test_of_two_rehearsals_at_once_the_second_is_refused(told: Told) -> None:
+    with files.locked(told.study.folder / "rehearsal"):
+        assert "somebody else" in typed(told.study.root, "rlx study rehearse", code=4)["error"]
+
+
+def test_what_a_run_was_made_with_is_held_to_its_intent(told: Told) -> None:
+    made = told.study.root / "runs" / "r_001"
+    made.mkdir(parents=True)
+    (made / "metadata.json").write_text("{}")
+    identity = files.sha256(b"{}")
+    intent = {"job": "j9", "candidate": "baseline", "phase": "baseline", "seeds": [50], "plan": "p", "run": made.name}
+    told.tell("intent", **intent, identity=identity, reserve={"seeds": 1, "seconds": 1.0})
+    told.start("j9")
+    told.end("j9", (50,))
+    told.tell("weights", candidate="baseline", run=made.name, checkpoints={"50": "w"})
+    assert not any("metadata" in one for one in verify(told.study)["problems"])
+    (made / "metadata.json").write_text('{"limits": {}}')
+    assert "r_001/metadata.json is not what the run was made with" in verify(told.study)["problems"]
+    assert typed(told.study.root, "rlx study audit")["is_sound"]
+    (made / "metadata.json").unlink()
+    assert "r_001/metadata.json is gone" in verify(told.study)["problems"]

@@ -83,6 +83,7 @@ def test_a_candidate_without_any_score_is_to_be_mended_and_its_verdict_says_why(
 
     refused = mill.types("check", "candidate", identity, code=4)
     assert [one["code"] for one in refused["reasons"]] == ["UNCHANGED"]
+    assert "with a value more than 1 % away" in refused["hint"]
     told = mill.types("next")
     assert told["action"] == "propose"
     assert not any(step["action"] in ("check", "launch", "mend") for step in told["also"])

@@ -23,7 +23,7 @@ from rlx.launch.examined import Examined, examine
 from rlx.launch.executor import LOCAL
 from rlx.launch.resources import Slots, core_places, gpu_places, memory_places
 from rlx.launch.supervisor import project_of
-from rlx.runs import process
+from rlx.runs import process, project
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, LOST, run_status
 from rlx.study import approval, gates, recipe
@@ -42,6 +42,12 @@ from rlx.study.task import Task
 SMOKE_SECONDS = contracts.REHEARSAL_SECONDS
 START_SECONDS = 180.0
 """A launcher that lives and has started nothing for so long will not: its job's workers would be refused."""
+ANEW = (
+    "propose another: rlx next. Where the machine was at fault (nobody can tell that from a job that ends itself), "
+    "the same anew, with a value more than 1 % away"
+)
+"""What is left of a candidate of config keys that failed: there is nothing of it to mend."""
+START_POLL_SECONDS = 0.1
 RACE_SEEDS, LAST_SEEDS, HEAD_SEEDS = 3, 6, 6
 """What the race's first and last look take of a candidate, and what a new head is trained on."""
 
@@ -127,7 +133,9 @@ def _unchanged(state: State, examined: Examined) -> Iterator[Reason]:
     failed = state.failed_trial(identity, examined.plan)
     if failed is not None:
         says = f"nothing changed since {identity} failed ({failed.told})"
-        hint = f"see why: {look_at(failed)}; then mend its worktree, or propose another: rlx next"
+        is_mendable = examined.candidate.kind != "hyperparameter"
+        way = "mend its worktree, or propose another: rlx next" if is_mendable else ANEW
+        hint = f"see why: {look_at(failed)}; then {way}"
         yield Reason("UNCHANGED", says, hint)
 
 
@@ -177,25 +185,42 @@ def launch(study: Study, order: Order, *, is_dry: bool = False) -> Launched:
     with study.ledger.held() as held:
         state = replay(held.events)
         known = _known(state, order, examined)
-        if known:
-            return known
-        count = order.count or usual_count(state, contract, order)
-        seeds = next_seeds(state, order.candidate, _purpose(order.phase), count)
-        reserve = reserve_of(contract, order.phase, len(seeds))
-        plan = order.plan or _own_plan(order, examined)
-        request = Request(order.candidate, order.phase, seeds, reserve, plan, order.is_unattended)
-        reasons = gates.check(state, contract, request, facts)
-        if reasons:
-            if is_dry:
-                raise refusal(f"{order.candidate} would be refused", reasons)
-            refuse(held, "launch", order.candidate, reasons)
-        if is_dry:
-            return Launched(order, "", seeds, reserve, None)
-        slots = _slots(contract, task, examined, taken=state.slots)[: len(seeds)]
-        asked = Launched(order, order.job or _job_name(state), seeds, reserve, None, slots)
-        job = _intend(study, held, asked, examined)
-    _start(study, job)
+        if known is None:
+            job = _admitted(study, held, order, examined, facts, is_dry=is_dry)
+    if known is not None:
+        return known if is_dry or task.adapter.launcher.executor != LOCAL else _begun(study, known)
+    if not is_dry:
+        _start(study, job)
     return job
+
+
+def _begun(study: Study, known: Launched) -> Launched:
+    """Return a job that somebody else has launched when its supervisor is there, or nobody starts it any more."""
+    until = time.monotonic() + START_SECONDS
+    while (job := study.state().jobs[known.job]).is_open and job.process is None and time.monotonic() < until:
+        reconcile(study)
+        time.sleep(START_POLL_SECONDS)
+    return known
+
+
+def _admitted(study: Study, held: Held, order: Order, examined: Examined, facts: Facts, *, is_dry: bool) -> Launched:
+    """Judge an order while the ledger is held, and write its intent; a dry one is only judged."""
+    state, contract = replay(held.events), study.contract()
+    seeds = next_seeds(
+        state, order.candidate, _purpose(order.phase), order.count or usual_count(state, contract, order)
+    )
+    reserve = reserve_of(contract, order.phase, len(seeds))
+    plan = order.plan or _own_plan(order, examined)
+    request = Request(order.candidate, order.phase, seeds, reserve, plan, order.is_unattended)
+    reasons = gates.check(state, contract, request, facts)
+    if reasons and is_dry:
+        raise refusal(f"{order.candidate} would be refused", reasons)
+    if reasons:
+        refuse(held, "launch", order.candidate, reasons)
+    if is_dry:
+        return Launched(order, "", seeds, reserve, None)
+    slots = _slots(contract, study.task(), examined, taken=state.slots)[: len(seeds)]
+    return _intend(study, held, Launched(order, order.job or _job_name(state), seeds, reserve, None, slots), examined)
 
 
 def _start(study: Study, job: Launched) -> None:
@@ -400,13 +425,19 @@ def state_of(run: Run) -> str:
     lineage = run.metadata.get("lineage") or {}
     if "job" not in lineage or plain.goes_on(run):
         return run.status
-    study = Study(project_of(run), str(lineage["task"]), str(lineage["study"]))
+    study = Study(_home(run), str(lineage["task"]), str(lineage["study"]))
     reconcile(study)
     job = study.state().jobs.get(str(lineage["job"]))
     if job is None or job.outcome is None:
         return run.status
     seeds = list(job.seed_states.values())
     return run_status(seeds, is_supervised=False) if job.outcome == COMPLETED else job.outcome
+
+
+def _home(run: Run) -> Path:
+    """Return the project of a run: the one around us where its `runs` leads there, as a link to another disk does."""
+    here = project.root()
+    return here if project.runs_folder(here).resolve() == run.path.resolve().parent else project_of(run)
 
 
 def reconcile(study: Study) -> list[str]:

@@ -379,6 +379,12 @@ def _ignore(root: Path) -> None:
 
 def amend(study: Study, changes: Sequence[str]) -> dict[str, Any]:
     """Change keys of the contract (`budget.seeds=80`), whole or not at all; an approval is void from then on."""
+    with files.locked(study.contract_path):  # of two at once none is lost
+        _amend(study, changes)
+    return noticed(study)
+
+
+def _amend(study: Study, changes: Sequence[str]) -> None:
     document = documents.load(study.contract_path, sort=contracts.SORT)
     wanted = {key: value for text in changes for key, value in [setting(text)]}
     contract = documents.build(Document(document.source, laid(document.data, wanted), document.places), Contract)
@@ -388,7 +394,6 @@ def amend(study: Study, changes: Sequence[str]) -> dict[str, Any]:
     if "confirmed" not in wanted:
         contract = _looked_at(study, contract, {key.partition(".")[0] for key in wanted}, study.task())
     files.write_atomic(study.contract_path, contracts.dump(contract).encode())
-    return noticed(study)
 
 
 def _looked_at(study: Study, contract: Contract, changed: Collection[str], task: Task) -> Contract:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from rlx import files
 from rlx.compare.race import RULE
 from rlx.compare.stats import plain
+from rlx.errors import FileDamaged
 from rlx.launch import door
 from rlx.launch.examined import failed_as_it_is, plan_of
 from rlx.loop import handover, notes, scores
@@ -98,8 +99,8 @@ def _is_decided(state: State) -> bool:
 def is_reported(study: Study) -> bool:
     """Say whether the report was written after the last row of the ledger."""
     try:
-        return study.ledger.head()[:16] in study.report_path.read_text()
-    except FileNotFoundError:
+        return study.ledger.head()[:16].encode() in files.read_bytes(study.report_path)
+    except (FileNotFoundError, FileDamaged):
         return False
 
 

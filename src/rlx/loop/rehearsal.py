@@ -53,6 +53,13 @@ class Rehearsal:
 
     def walk(self) -> dict[str, Any]:
         """Walk the path and write how it went into the ledger; a path that works leaves nothing behind."""
+        try:
+            with files.locked(self.study.folder / REHEARSAL, wait=False):
+                return self._walk()
+        except BlockingIOError:
+            raise Refused(f"{self.study.name} is being rehearsed by somebody else", hint="rlx status") from None
+
+    def _walk(self) -> dict[str, Any]:
         door.reconcile(self.study)
         self._clear()
         steps: dict[str, Callable[[], str]] = {

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rlx import files, tools
-from rlx.errors import EvidenceInvalid, FileDamaged, RlxError
+from rlx.errors import EvidenceInvalid, FileDamaged, Refused, RlxError
+from rlx.launch import governed
 from rlx.launch.weights import weights_of
 from rlx.loop import proceed, scores
 from rlx.loop.evaluator import Evaluator, figures_again
@@ -33,8 +34,10 @@ def verify(study: Study) -> dict[str, Any]:
     state = study.state()
     checked: Counter[str] = Counter()
     problems = [f"ledger: {one}" for one in (*state.violations, *_without_intent(study, state)[0])]
-    for event in study.ledger.events():
-        for what, says in _checks(study, state, event):
+    events = study.ledger.events()
+    evidence = {one["run"] for one in events if one.kind == "weights"}
+    for event in events:
+        for what, says in _checks(study, state, event, evidence):
             checked[what] += 1
             problems += [says] if says else []
     for identity, standing in state.candidates.items():
@@ -48,12 +51,14 @@ def verify(study: Study) -> dict[str, Any]:
     return {"study": study.name, "checked": dict(checked), "problems": problems, "command": command}
 
 
-def _checks(study: Study, state: State, event: Event) -> Iterator[tuple[str, str]]:
+def _checks(study: Study, state: State, event: Event, runs: Collection[str]) -> Iterator[tuple[str, str]]:
     if event.kind == "evaluated":
         yield "scores", _score_problem(study, event)
     elif event.kind == "weights":
         for seed, sha256 in event["checkpoints"].items():
             yield "checkpoints", _weights_problem(study, event["run"], int(seed), sha256)
+    elif event.kind == "intent" and event.get("run") in runs:
+        yield "runs", _identity_problem(study, event)
     elif event.kind == "decided":
         yield "decisions", _decision_problem(study, state, event)
 
@@ -97,6 +102,16 @@ def _weights_problem(study: Study, run: str, seed: int, sha256: str) -> str:
     return "" if now == sha256 else f"{run}: the checkpoint of seed {seed} is not the one that was recorded"
 
 
+def _identity_problem(study: Study, event: Event) -> str:
+    """Hold what a run says it was made with (its commit, its limits, its candidate) to the intent."""
+    run = str(event["run"])
+    try:
+        is_same = governed.identity_of(Run(study.root / "runs" / run)) == event.get("identity")
+    except OSError:
+        return f"{run}/metadata.json is gone"
+    return "" if is_same else f"{run}/metadata.json is not what the run was made with"
+
+
 def _decision_problem(study: Study, state: State, event: Event) -> str:
     """Judge again on the scores that were there, and compare p, effect and what is guarded."""
     from rlx.loop.judgement import judged_again
@@ -119,6 +134,8 @@ def _pin_problems(study: Study) -> list[str]:
         Evaluator(study).verify()
     except RlxError as error:
         return [f"evaluator: {error.message}"]
+    except OSError as error:
+        return [f"evaluator: {error.strerror}: {error.filename}"]
     return []
 
 
@@ -132,7 +149,7 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
     trained, never = _without_intent(study, state) if state else ([], [])
     problems += trained
     if is_anchored and not problems:
-        known = _put_anchor(study)
+        known = _anchored(study)
     return {
         "study": study.name,
         "rows": found.rows,
@@ -143,6 +160,14 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
         "notes": [*_forgeable(state), *never],
         "command": proceed.next_step(study).command if not problems else f"rlx study log {study.name}",
     }
+
+
+def _anchored(study: Study) -> Anchor:
+    try:
+        return _put_anchor(study)
+    except RlxError as error:
+        hint = error.hint or "an anchor is an object of the project's git repository: git init, then the same again"
+        raise Refused(f"the ledger's head was not anchored: {error.message}", hint=hint) from None
 
 
 def _forgeable(state: State | None) -> tuple[str, ...]:
@@ -160,7 +185,10 @@ def _without_intent(study: Study, state: State) -> tuple[list[str], list[str]]:
     trained, never = [], []
     for path in sorted((study.root / "runs").glob("[!.]*/metadata.json")):
         run = Run(path.parent)
-        lineage = run.metadata.get("lineage") or {}
+        try:
+            lineage = run.metadata.get("lineage") or {}
+        except FileDamaged:  # whose it was nobody can tell; of a run that is evidence `verify` says so
+            continue
         is_own = (lineage.get("task"), lineage.get("study")) == (study.task_name, study.name)
         if not is_own or "job" not in lineage or run.name in known:
             continue

@@ -76,7 +76,7 @@ def _pid_namespace() -> str:
 def _start_time(pid: int) -> str | None:
     """Return the start time in clock ticks since boot; None for a process that is gone or a zombie."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None if Path("/proc/self/stat").exists() else _start_time_without_proc(pid)
     fields = stat[stat.rfind(")") + 2 :].split()

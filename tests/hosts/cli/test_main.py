@@ -123,6 +123,15 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert done.stdout.strip() == "0"
 
 
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, more: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "rlx", "ls", *more], cwd=tmp_path, stdout=full,
+                              stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (1, "error: No space left on device\n\nhint: rlx doctor\n")
+
+
 def test_a_reader_that_goes_away_before_an_error_is_none_either(tmp_path: Path) -> None:
     script = f'"{sys.executable}" -m rlx info nothing --json 2>/dev/null | true; echo "${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)

@@ -67,3 +67,10 @@ def test_settings_read_as_yaml_on_one_line() -> None:
     assert words.setting({"linear": [0.001, 0.0], "is_on": True}) == "{linear: [0.001, 0.0], is_on: true}"
     assert words.setting(None) == "absent"
     assert words.setting(100_000) == "100,000"
+
+
+@pytest.mark.parametrize("text", ['"open', "it's", "trailing\\"])
+def test_a_command_whose_quotes_are_open_is_bad_usage(text: str) -> None:
+    with pytest.raises(UsageError, match="--agent"):
+        words.command_words(text, option="--agent")
+    assert words.command_words("a 'b c'", option="--agent") == ["a", "b c"]

@@ -135,13 +135,23 @@ def _report(error: RlxError, *, as_json: bool = False) -> int:
         document = {
             "schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint, **reasons,
         }  # fmt: skip
-        sys.stdout.write(encode(document).decode() + "\n")
-        sys.stdout.flush()
+        _write(encode(document).decode() + "\n")
     red, end = ("\x1b[31m", "\x1b[0m") if has_colour(sys.stderr) else ("", "")
     print(f"{red}error:{end} {harmless(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"\nhint: {harmless(error.hint)}", file=sys.stderr)
     return error.exit_code
+
+
+def _write(text: str) -> None:
+    """Print an error's data; where stdout itself is what is full, stderr tells it alone."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report_bug(error: Exception, *, as_json: bool) -> int:

@@ -20,12 +20,12 @@ Example: rlx task new cartpole --config configs/cartpole.yaml
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from rlx.errors import UsageError
+from rlx.hosts.cli.words import command_words
 from rlx.runs import project
 from rlx.study.task import Surface
 
@@ -100,9 +100,9 @@ def _commands(args: argparse.Namespace) -> Any:
     from rlx.study.derive import Commands, source_of
 
     return Commands(
-        train=tuple(shlex.split(args.train)),
-        eval=tuple(shlex.split(args.eval or "")),
-        prefix=tuple(shlex.split(args.prefix)),
+        train=tuple(command_words(args.train, option="--train")),
+        eval=tuple(command_words(args.eval or "", option="--eval")),
+        prefix=tuple(command_words(args.prefix, option="--prefix")),
         metrics=source_of(args.metrics, _names(args.name)) if args.metrics else None,
         result=source_of(args.result, _names(args.result_name)) if args.result else None,
         checkpoint=args.checkpoint,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,14 @@ from rlx.errors import UsageError
 from rlx.figures import NOTHING as NOTHING
 from rlx.figures import figure as figure
 from rlx.figures import signed as signed
+
+
+def command_words(text: str, *, option: str) -> list[str]:
+    """Return a command that was given as one text as its words."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}", hint="close every quote, or escape it: \\'") from None
 
 
 def spread(score: dict[str, object] | None) -> str:

@@ -12,11 +12,10 @@ Example: rlx study loop
 from __future__ import annotations
 
 import argparse
-import shlex
 from typing import Any
 
 from rlx.hosts.cli.output import say
-from rlx.hosts.cli.words import plural
+from rlx.hosts.cli.words import command_words, plural
 from rlx.runs import project
 
 
@@ -37,7 +36,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.dry_run:
         step = next_step(study)
         return {"study": study.name, "ended": f"dry run: {step.why}", "did": [], "command": step.command}
-    return Drive(study, say=say, agent=shlex.split(args.agent or ""), follow=follow, report=written).go()
+    return Drive(
+        study, say=say, agent=command_words(args.agent or "", option="--agent"), follow=follow, report=written
+    ).go()
 
 
 def render(data: dict[str, Any]) -> str:
