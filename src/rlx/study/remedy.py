@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlx.study.task import Task
+from rlx.study.task import TRAINS, Task
 from rlx.study.terms import Contract, Guardrail, Level, Point
 
 COMMIT = 'git add -A && git commit -m "as it is"'
@@ -63,7 +63,7 @@ def mission(contract: Contract, task: Task) -> str:
 def missing(point: Point, contract: Contract, task: Task, figures: Sequence[str]) -> str:
     """Return the command that puts in a point that is not there; `figures` are what the evaluation measures."""
     values: dict[Point, tuple[str, object]] = {
-        "metric": ("metric.name", figures[0] if figures else "return"),
+        "metric": ("metric.name", figures[0] if figures else "return" if task.adapter.kind == "rlx" else "NAME"),
         "scope": _scope(task),
         "budget": ("budget", {"seeds": 60, "hours": 4, "per_seed_minutes": 5}),
         "hardware": ("hardware", {"cores": 1, "parallel": 1}),
@@ -91,7 +91,9 @@ def _scope(task: Task) -> tuple[str, object]:
         return "scope.surfaces", surfaces
     if task.adapter.kind == "rlx":
         return "scope.keys", ["algo.*"]
-    return "scope.keys", sorted(task.adapter.defaults)
+    if task.adapter.defaults:
+        return "scope.keys", sorted(task.adapter.defaults)
+    return "scope.paths", [fact.file for fact in task.facts if fact.what == TRAINS]
 
 
 def baseline_command(task: Task) -> str:
