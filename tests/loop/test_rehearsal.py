@@ -129,6 +129,26 @@ def test_a_guarded_figure_that_the_evaluation_does_not_report_fails_the_rehearsa
     assert next(one for one in told["checks"] if one["name"] == "metric")["says"] == "success 0.5, energy 2"
 
 
+def test_a_file_that_lies_here_and_is_not_committed_is_told_from_one_that_is_nowhere(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", train="open('data/terrain')")
+    assert "committed" not in failed(typed(study.root, "rlx study rehearse", code=1)).get("hint", "")
+    (study.root / "data").mkdir()
+    (study.root / "data" / "terrain").write_text("rough")
+    hint = failed(typed(study.root, "rlx study rehearse", code=1))["hint"]
+    assert hint.startswith("jobs have what is committed, and data/terrain is not: commit it")
+
+
+def test_a_file_that_jobs_may_not_read_is_told_with_what_lets_them(tmp_path: Path) -> None:
+    outside = tmp_path / "sets" / "terrain"
+    outside.parent.mkdir()
+    outside.write_text("rough")
+    study = robot(tmp_path / "lab", train=f"open({str(outside)!r})")
+    told = typed(study.root, "rlx study rehearse", code=1)
+    assert f"{outside.parent}" in failed(told)["hint"]
+    typed(study.root, told["command"])
+    assert typed(study.root, "rlx study rehearse")["ok"]
+
+
 def test_a_rehearsal_tells_that_a_whole_training_could_take_longer_than_a_seed_may(tmp_path: Path) -> None:
     study = robot(tmp_path / "lab", train="import time; time.sleep(1.5)")
     typed(study.root, "rlx study amend -s budget.per_seed_minutes=0.02")
