@@ -35,7 +35,7 @@ def _described(run: Run) -> dict[str, Any]:
     if not found.seeds:
         about = f" ({'; '.join(found.notes)})" if found.notes else ""
         ours = 'report them in info["reward_terms"], or name them with the wrapper `reward_terms`, and train again'
-        theirs = "name those that it logs (rlx task new --name reward/term/NAME=THEIRS, or metrics.names), and train again"
+        theirs = "name those that it logs (task new --name reward/term/NAME=THEIRS, or metrics.names), and train again"
         is_theirs = run.is_opaque and not run.is_script
         raise NotFound(f"{run.name} has no reward terms{about}", hint=theirs if is_theirs else ours)
     is_training = run.status == RUNNING

@@ -96,7 +96,7 @@ class Rehearsal:
         return is_well
 
     def _out_of_reach(self, says: str) -> str | None:
-        """Return what helps where a job lacks a file that lies here: the tree has what is committed, the box no more."""
+        """Return what helps where a job lacks a file that lies here: it has what is committed, and may read no more."""
         name = match[1] if (match := _ABSENT.search(says)) else ""
         path = self.study.root / name
         if not name or not path.exists():

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rlx.config.expression import Expression
 from rlx.study.task import TRAINS, Task
 from rlx.study.terms import Contract, Guardrail, Level, Point
 
@@ -52,6 +53,17 @@ def guardrail(contract: Contract, wrong: Guardrail, expression: str) -> str:
     """Return the command that gives a guardrail another expression; the others, and its margin, stay."""
     kept = [one.model_copy(update={"expression": expression}) if one == wrong else one for one in contract.guardrails]
     return amend(contract, "guardrails", [one.model_dump(mode="json", exclude_defaults=True) for one in kept])
+
+
+def figure(task: Task, wrong: Guardrail, known: Sequence[str]) -> str:
+    """Return the command that says that an evaluation of its own reports what is guarded too; empty where it is not."""
+    try:
+        unknown = sorted(Expression(wrong.expression).names - set(known))
+    except ValueError:
+        return ""
+    if not unknown or not task.adapter.result or level(task) != "pinned":
+        return ""
+    return f"rlx task refresh {task.name} " + " ".join(f"-s adapter.result.names.{one}={one}" for one in unknown)
 
 
 def mission(contract: Contract, task: Task) -> str:

@@ -313,8 +313,8 @@ def _claim_cells(row: Row, ours: str) -> list[str]:
     assert claim is not None
     guards = "; ".join(f"{_plain(name)}: {word}" for name, word in claim.guards.items())
     return [
-        row.candidate, ours, _linked(_mean(row.claimed), row.candidate), claim.change, _spelled(claim.p), _versus(claim.n),
-        guards or NOTHING, _versus(claim.seconds), f"**{claim.decision}**",
+        row.candidate, ours, _linked(_mean(row.claimed), row.candidate), claim.change, _spelled(claim.p),
+        _versus(claim.n), guards or NOTHING, _versus(claim.seconds), f"**{claim.decision}**",
     ]  # fmt: skip
 
 
