@@ -432,3 +432,23 @@ def test_a_file_that_went_stale_under_an_approved_study_is_put_back_by_the_hint(
     assert put_back.startswith("git checkout ")
     subprocess.run(shlex.split(put_back), cwd=root, check=True, capture_output=True)
     assert overview(find(root))["status"] == "approved"
+
+
+def test_a_repository_of_unknown_keys_is_led_to_a_scope_and_asked_for_its_figure(tmp_path: Path) -> None:
+    root = repository(tmp_path / "lab")
+    for name in ("train.py", "evaluate.py"):
+        (root / name).write_text("print('loss=1')\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "programs")
+    commands = Commands(
+        train=("python3", "train.py", "{seed}", "{out}", "{overrides}"),
+        eval=("python3", "evaluate.py", "{checkpoint}", "{episodes}", "{episode_seed}"),
+        metrics=source_of("stdout"), result=source_of("stdout"), checkpoint="{out}/net", mission="hold more",
+    )  # fmt: skip
+    new_task(root, "arm", commands=commands)
+    told = new_study(root, "hold", Wishes(hours=1.0), task="arm")
+    assert any("metric.name=NAME" in one for point in told["points"] for one in point["problems"])
+    typed(root, "rlx study amend hold -s metric.name=loss")
+    typed(root, typed(root, "rlx next")["command"])
+    assert find(root).contract().scope.paths == ("train.py",)  # type: ignore[union-attr]
+    assert typed(root, "rlx next")["action"] == "rehearse"

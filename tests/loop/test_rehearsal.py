@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rlx.config.schema import Source
+from rlx.errors import UsageError
 from rlx.hosts.cli.study import rehearse
 from rlx.launch import worktree
 from rlx.loop.founding import Wishes, new_study, new_task
@@ -155,6 +156,44 @@ def test_a_guarded_figure_that_the_evaluation_does_not_report_fails_the_rehearsa
     typed(study.root, told["command"])
     told = typed(study.root, "rlx study rehearse")
     assert next(one for one in told["checks"] if one["name"] == "metric")["says"] == "success 0.5, energy 2"
+
+
+def test_a_figure_that_nobody_named_can_be_guarded_by_what_the_refusal_says(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", evaluates="")
+    path = study.root / "evaluate.py"
+    path.write_text(path.read_text().replace('"success": 0.5', '"success": 0.5, "energy": 2.0'))
+    git(study.root, "commit", "-qam", "measures energy")
+    typed(study.root, "rlx task refresh arm")
+    guard = """'guardrails=[{"expression": "-energy", "margin": 2}]'"""
+    told = typed(study.root, f"rlx study amend -s {guard} -s baseline.commit={worktree.head(study.root)}")
+    says = next(one for point in told["points"] for one in point["problems"] if "energy" in one)
+    assert "rlx task refresh arm -s adapter.result.names.energy=energy" in says
+    with pytest.raises(UsageError) as refused:
+        new_study(study.root, "other", Wishes(metric="success", guards=("-energy:2",), hours=1.0), task="arm")
+    typed(study.root, str(refused.value.hint))
+    while (told := typed(study.root, "rlx next"))["action"] == "amend":
+        typed(study.root, told["command"])
+    assert typed(study.root, "rlx study rehearse")["ok"]
+
+
+def test_a_file_that_lies_here_and_is_not_committed_is_told_from_one_that_is_nowhere(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", train="open('data/terrain')")
+    assert "committed" not in failed(typed(study.root, "rlx study rehearse", code=1)).get("hint", "")
+    (study.root / "data").mkdir()
+    (study.root / "data" / "terrain").write_text("rough")
+    hint = failed(typed(study.root, "rlx study rehearse", code=1))["hint"]
+    assert hint.startswith("jobs have what is committed, and data/terrain is not: commit it")
+
+
+def test_a_file_that_jobs_may_not_read_is_told_with_what_lets_them(tmp_path: Path) -> None:
+    outside = tmp_path / "sets" / "terrain"
+    outside.parent.mkdir()
+    outside.write_text("rough")
+    study = robot(tmp_path / "lab", train=f"open({str(outside)!r})")
+    told = typed(study.root, "rlx study rehearse", code=1)
+    assert f"{outside.parent}" in failed(told)["hint"]
+    typed(study.root, told["command"])
+    assert typed(study.root, "rlx study rehearse")["ok"]
 
 
 def test_a_rehearsal_tells_that_a_whole_training_could_take_longer_than_a_seed_may(tmp_path: Path) -> None:

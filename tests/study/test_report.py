@@ -82,7 +82,8 @@ def test_a_claim_stands_apart_from_the_search_with_its_guardrails_its_time_and_i
         guardrails={"-energy": guard("passes", leans=True)}, seconds=[2.0, 6.0], notes=["its seeds took 6 s"],
     )  # fmt: skip
     text = told(story)
-    claim = "| c001 | 5 | 5 | +3 [1, 5] v baseline | 0.01 | 2 v 2 | -energy: leans to harm | 2 v 6 | **confirmed** |"
+    shown = "| +3 [1, 5] v baseline | 0.01 | 2 v 2 | -energy: leans to harm | 2 v 6 | **confirmed** |"
+    claim = f"| c001 | [5](#baseline) | [5](#c001) {shown}"
     claimed, tried = text.index("## What was claimed"), text.index("## What was tried")
     assert claimed < text.index(claim) < text.index("- c001: its seeds took 6 s") < tried
     assert "a score of the one says nothing beside a score of the other" in text[claimed:tried]

@@ -34,10 +34,10 @@ def _described(run: Run) -> dict[str, Any]:
     found = history.read(run)
     if not found.seeds:
         about = f" ({'; '.join(found.notes)})" if found.notes else ""
-        raise NotFound(
-            f"{run.name} has no reward terms{about}",
-            hint='report them in info["reward_terms"], or name them with the wrapper `reward_terms`, and train again',
-        )
+        ours = 'report them in info["reward_terms"], or name them with the wrapper `reward_terms`, and train again'
+        theirs = "name those that it logs (task new --name reward/term/NAME=THEIRS, or metrics.names), and train again"
+        is_theirs = run.is_opaque and not run.is_script
+        raise NotFound(f"{run.name} has no reward terms{about}", hint=theirs if is_theirs else ours)
     is_training = run.status == RUNNING
     return {"run": run.name, **describe(found), "is_training": is_training}
 

@@ -59,6 +59,16 @@ class Measurement:
         }
 
 
+def refuse_opaque(run: Run | None) -> None:
+    """Refuse a run whose policies only its own program can load."""
+    if run is None or not run.is_opaque:
+        return
+    by, hint = ("a script of your own", "score it in the script: run.evaluate(policy)")
+    if not run.is_script:
+        by, hint = ("a command of your own", "a study measures it with the repository's own evaluation")
+    raise UsageError(f"{run.name} is trained by {by}: rlx cannot open its checkpoints", hint=hint)
+
+
 def protocol_for(
     reference: Reference,
     *,
@@ -72,11 +82,7 @@ def protocol_for(
 
     A fresh one has the same but for its episodes: they are the run's next unused ones.
     """
-    if reference.run is not None and reference.run.is_opaque:
-        by, hint = ("a script of your own", "score it in the script: run.evaluate(policy)")
-        if not reference.run.is_script:
-            by, hint = ("a command of your own", "a study measures it with the repository's own evaluation")
-        raise UsageError(f"{reference.run.name} is trained by {by}: rlx cannot open its checkpoints", hint=hint)
+    refuse_opaque(reference.run)
     experiment = read(file) if file is not None else _experiment(reference, like)
     if not is_fresh:
         return Protocol.of(experiment, root=root, purpose="report", episodes=episodes)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rlx.config.load import parse
 from rlx.config.schema import Experiment
 from rlx.errors import Interrupted, RlxError, UsageError
-from rlx.evaluate.measure import fitting
+from rlx.evaluate.measure import fitting, refuse_opaque
 from rlx.evaluate.policy import Policy
 from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluator, Progress
@@ -112,12 +112,8 @@ class Trial:
 
 
 def _run_of(reference: Reference) -> Run:
-    """Return the run whose policies are tried; one of a script's own is refused, as is a checkpoint without a run."""
+    """Return the run whose policies are tried; one that only its own program loads is refused, as is none."""
     if reference.run is None:
         raise UsageError("a checkpoint outside any run has no seeds to compare", hint="name its run")
-    if reference.run.is_script:
-        raise UsageError(
-            f"{reference.run.name} is trained by a script of your own: rlx cannot open its checkpoints",
-            hint="score it in the script: run.evaluate(policy)",
-        )
+    refuse_opaque(reference.run)
     return reference.run

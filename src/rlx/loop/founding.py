@@ -23,7 +23,7 @@ from rlx.loop.measures import refuse_others
 from rlx.runs.project import runs_folder
 from rlx.runs.run import Run, names
 from rlx.runs.summary import costs
-from rlx.study import approval, derive
+from rlx.study import approval, derive, remedy
 from rlx.study import contract as contracts
 from rlx.study import document as documents
 from rlx.study import task as tasks
@@ -330,7 +330,8 @@ def _refuse_misread(contract: Contract, task: Task, root: Path) -> None:
     for guardrail in contract.guardrails:
         for says, meant in contracts.misread(guardrail, known):
             margin = f":{guardrail.margin:g}" if guardrail.margin else ""
-            hint = f"--guard {shlex.quote(meant + margin)}" if meant else "for example --guard success_rate:0.02"
+            other = remedy.figure(task, guardrail, known) or "for example --guard success_rate:0.02"
+            hint = f"--guard {shlex.quote(meant + margin)}" if meant else other
             raise UsageError(says, hint=hint)
 
 

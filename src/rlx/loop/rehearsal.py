@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,6 +33,7 @@ from rlx.study.standing import Draw
 from rlx.study.study import Study
 
 EPISODES = 2
+_ABSENT = re.compile(r"(?:No such file or directory|Permission denied): '([^']+)'")
 LINES = 20
 """How much of a job's own log is shown where it failed."""
 
@@ -97,10 +99,23 @@ class Rehearsal:
         try:
             says, is_well, hint = step(), True, None
         except RlxError as error:
-            says, is_well, hint = error.message, False, error.hint
+            says, is_well, hint = error.message, False, self._out_of_reach(error.message) or error.hint
         self.checks.append({"name": name, "ok": is_well, "says": says, **({"hint": hint} if hint else {})})
         self.say(f"{'ok' if is_well else 'failed'}: {name}: {says}")
         return is_well
+
+    def _out_of_reach(self, says: str) -> str | None:
+        """Return what helps where a job lacks a file that lies here: it has what is committed, and may read no more."""
+        name = match[1] if (match := _ABSENT.search(says)) else ""
+        path = self.study.root / name
+        if not name or not path.exists():
+            return None
+        hardware = self.study.contract().hardware
+        folders = [*(hardware.reads if hardware else ()), str(path.parent)]
+        reads = remedy.amend(self.study.contract(), "hardware.reads", list(dict.fromkeys(folders)))
+        if Path(name).is_absolute():
+            return reads
+        return f"jobs have what is committed, and {name} is not: commit it, or name it whole ({path}) and {reads}"
 
     def _traces(self) -> dict[str, Any]:
         """Return the end of what the failed step's process said, the file it is in, and what shows all of it."""

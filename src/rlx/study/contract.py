@@ -277,8 +277,9 @@ def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     if evaluation is not None:
         yield from _unknown_metric(contract, task, "reported" if metric.source == "training" else level)
         for guardrail in contract.guardrails:
-            for says, meant in misread(guardrail, guarded(task, level, root)):
-                yield Open(says, remedy.guardrail(contract, guardrail, meant) if meant else "")
+            for says, meant in misread(guardrail, known := guarded(task, level, root)):
+                other = remedy.figure(task, guardrail, known)
+                yield Open(says, remedy.guardrail(contract, guardrail, meant) if meant else other)
     if metric.name == "pass_rate" and level == "sealed":
         yield from _without_scenarios(contract, task, root)
     if metric.alpha > 0.2:

@@ -21,7 +21,7 @@ from rlx.evaluate.sources import files_behind
 from rlx.study import foreign, patterns
 from rlx.study import region as regions
 from rlx.study.evaluator import RLX_KEYS, shapes_reward
-from rlx.study.task import READERS, Adapter, Argv, Card, Fact, Place, Surface, Task, entry_files
+from rlx.study.task import READERS, TRAINS, Adapter, Argv, Card, Fact, Place, Surface, Task, entry_files
 
 HYPERPARAMETERS = ("algo.*", "policy.*", "env.normalize.*", "env.num_envs")
 RANDOMISED = re.compile(r"random|noise|friction|mass|perturb|delay|latency|push", re.I)
@@ -225,7 +225,7 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     if scoring:
         found["evaluator"] = Place(paths=tuple(scoring), keys=about.get("evaluator", ()))
     surfaces = {**found, **surfaces}
-    facts = [fact("what trains", file, root=root) for file in entries]
+    facts = [fact(TRAINS, file, root=root) for file in entries]
     facts += [fact("what the training is told", file, root=root) for file in configs]
     facts += [fact("what evaluates", file, root=root) for file in scoring]
     facts += [fact(f"default of {key}", options.file, root=root, line=one.line) for key, one in tunable.items()]

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlx.study.task import Task
+from rlx.config.expression import Expression
+from rlx.study.task import TRAINS, Task
 from rlx.study.terms import Contract, Guardrail, Level, Point
 
 COMMIT = 'git add -A && git commit -m "as it is"'
@@ -54,6 +55,17 @@ def guardrail(contract: Contract, wrong: Guardrail, expression: str) -> str:
     return amend(contract, "guardrails", [one.model_dump(mode="json", exclude_defaults=True) for one in kept])
 
 
+def figure(task: Task, wrong: Guardrail, known: Sequence[str]) -> str:
+    """Return the command that says that an evaluation of its own reports what is guarded too; empty where it is not."""
+    try:
+        unknown = sorted(Expression(wrong.expression).names - set(known))
+    except ValueError:
+        return ""
+    if not unknown or not task.adapter.result or level(task) != "pinned":
+        return ""
+    return f"rlx task refresh {task.name} " + " ".join(f"-s adapter.result.names.{one}={one}" for one in unknown)
+
+
 def mission(contract: Contract, task: Task) -> str:
     """Return the command that says what a task is about: what the metric says, until somebody has better words."""
     words = f"{contract.metric.direction} {contract.metric.name}" if contract.metric else "what should get better"
@@ -63,7 +75,7 @@ def mission(contract: Contract, task: Task) -> str:
 def missing(point: Point, contract: Contract, task: Task, figures: Sequence[str]) -> str:
     """Return the command that puts in a point that is not there; `figures` are what the evaluation measures."""
     values: dict[Point, tuple[str, object]] = {
-        "metric": ("metric.name", figures[0] if figures else "return"),
+        "metric": ("metric.name", figures[0] if figures else "return" if task.adapter.kind == "rlx" else "NAME"),
         "scope": _scope(task),
         "budget": ("budget", {"seeds": 60, "hours": 4, "per_seed_minutes": 5}),
         "hardware": ("hardware", {"cores": 1, "parallel": 1}),
@@ -91,7 +103,9 @@ def _scope(task: Task) -> tuple[str, object]:
         return "scope.surfaces", surfaces
     if task.adapter.kind == "rlx":
         return "scope.keys", ["algo.*"]
-    return "scope.keys", sorted(task.adapter.defaults)
+    if task.adapter.defaults:
+        return "scope.keys", sorted(task.adapter.defaults)
+    return "scope.paths", [fact.file for fact in task.facts if fact.what == TRAINS]
 
 
 def baseline_command(task: Task) -> str:

@@ -299,7 +299,7 @@ def _claims(table: Sequence[Row], metric: str) -> Iterator[str]:
         "decision",
     ]
     baseline = next(row for row in table if row.candidate == BASELINE)
-    ours = _spelled(_mean(baseline.claimed)) if len(claimed) == 1 else NOTHING
+    ours = _linked(_mean(baseline.claimed), BASELINE) if len(claimed) == 1 else NOTHING
     lines = [_line(head), "|" + "---|" * len(head), *(_line(_claim_cells(row, ours)) for row in claimed)]
     notes = [f"- {row.candidate}: {_plain(one)}" for row in claimed if row.claim for one in row.claim.notes]
     yield "\n\n".join(["## What was claimed", "\n".join(lines), *(["\n".join(notes)] if notes else []), EPISODES])
@@ -324,8 +324,8 @@ def _claim_cells(row: Row, ours: str) -> list[str]:
     assert claim is not None
     guards = "; ".join(f"{_plain(name)}: {word}" for name, word in claim.guards.items())
     return [
-        row.candidate, ours, _spelled(_mean(row.claimed)), claim.change, _spelled(claim.p), _versus(claim.n),
-        guards or NOTHING, _versus(claim.seconds), f"**{claim.decision}**",
+        row.candidate, ours, _linked(_mean(row.claimed), row.candidate), claim.change, _spelled(claim.p),
+        _versus(claim.n), guards or NOTHING, _versus(claim.seconds), f"**{claim.decision}**",
     ]  # fmt: skip
 
 
@@ -335,6 +335,11 @@ def _versus(sides: Sequence[float | None]) -> str:
 
 def _spelled(value: float | None) -> str:
     return figure(value) if value is not None else NOTHING
+
+
+def _linked(value: float | None, candidate: str) -> str:
+    """Return a score that leads to the files it is worked out from."""
+    return f"[{figure(value)}](#{candidate})" if value is not None else NOTHING
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -354,7 +359,7 @@ def _cells(row: Row) -> list[str]:
         row.kind or NOTHING,
         _plain(row.standing),
         _change(row.changed or Changed()),
-        f"[{figure(row.score)}](#{row.candidate})" if row.score is not None else NOTHING,
+        _linked(row.score, row.candidate),
         race.change if race else NOTHING,
         _spelled(race.p if race else None),
         str(row.seeds),

@@ -83,6 +83,10 @@ class Place(Section):
     keys: tuple[Text, ...] = ()
 
 
+TRAINS = "what trains"
+"""What the fact about the program that trains is called."""
+
+
 class Fact(Section):
     """Something read from a file; it is stale where the file's hash is another."""
 

@@ -99,6 +99,14 @@ def test_other_commands_take_such_a_run_as_it_is(project: Project) -> None:
     assert project.rlx("config", "check", "configs/own.yaml").stdout.count("fine") == 1
 
 
+def test_what_only_its_own_program_loads_is_neither_probed_nor_called_altered(project: Project) -> None:
+    project.rlx("train", config(project))
+    for words in ("probe own_001 mass=1:2:2", "probe own_001:latest_foreign mass=1:2:2", "stress own_001"):
+        refused = project.rlx(*words.split(), code=2).stderr
+        assert "own_001 is trained by a command of your own: rlx cannot open its checkpoints" in refused
+    assert "reward/term/NAME=THEIRS" in project.rlx("reflect", "own_001", code=3).stderr
+
+
 @pytest.mark.parametrize(
     ("go", "reason"),
     [
