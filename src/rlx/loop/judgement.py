@@ -23,6 +23,7 @@ from rlx.launch.examined import changed_lines
 from rlx.loop import notes, proceed, scores
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
+from rlx.study import stops
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
 from rlx.study.ledger import Event
@@ -107,6 +108,7 @@ def decide(study: Study, identity: str, *, say: Say) -> dict[str, Any]:
         **_document(study, judged),
         "decision": decision,
         "study_decision": about_study,
+        "stop_rule": stops.holding(study.state(), study.contract()),
         "recorded": recorded,
         "command": proceed.next_step(study).command,
     }

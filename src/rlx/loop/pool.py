@@ -75,7 +75,7 @@ def _warnings(study: Study, found: Sequence[Measured], sd: float) -> list[str]:
 
 
 def unguarded(contract: Contract, figures: Iterable[str]) -> list[tuple[str, str]]:
-    """Return what is wrong with guardrails beside the figures that an evaluation was seen to report, and what mends it."""
+    """Return what is wrong with guardrails beside the figures that an evaluation reported, with what mends it."""
     found = [(guard, *one) for guard in contract.guardrails for one in contracts.misread(guard, sorted(figures))]
     return [(says, remedy.guardrail(contract, guard, meant) if meant else "") for guard, says, meant in found]
 
