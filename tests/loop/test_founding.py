@@ -57,6 +57,15 @@ def test_a_stale_task_begins_no_study_until_it_is_read_again(root: Path) -> None
     assert new_study(root, "faster", Wishes(), task="pole")["study"] == "faster"
 
 
+def test_a_stale_task_that_is_shown_says_what_reads_it_again(root: Path) -> None:
+    config = root / "configs" / "pole.yaml"
+    new_task(root, "pole", config=config)
+    assert typed(root, "rlx task show pole")["command"] == "rlx study new NAME --task pole"
+    config.write_text(CONFIG.replace("64", "128"))
+    typed(root, typed(root, "rlx task show pole")["command"])
+    assert not typed(root, "rlx task show pole")["problems"]
+
+
 def test_a_task_that_is_not_there_is_not_found(root: Path) -> None:
     with pytest.raises(NotFound, match="there is no task here"):
         find_task(root, None)

@@ -252,6 +252,10 @@ def outcome(state: State, contract: Contract) -> str:
         low, high = last.get("interval") or (None, None)
         return f"{state.incumbent} is shown to be better: {metric} {signed(last['effect'])} [{_end(low)}, {_end(high)}]"
     tried = len(state.launched)
+    made = [one for one in state.decisions if one.get("test") == "claim" and one["decision"] != "confirmed"]
+    lost = [str(one["candidate"]) for one in made]
+    if lost:
+        return f"nothing is shown to be better than the baseline: the claim of {', '.join(lost)} was not shown"
     if state.head != BASELINE:
         return f"the search stands at {state.head}, which is not confirmed; nothing is claimed ({tried} tried)"
     return f"nothing is shown to be better than the baseline ({tried} tried)"
