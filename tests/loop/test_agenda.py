@@ -297,3 +297,8 @@ def test_a_claim_that_was_begun_is_finished_before_another_idea_is_asked_for() -
 )
 def test_whoever_starts_cold_is_told_where_a_candidates_code_is_changed(standing: Standing) -> None:
     assert " in .rlx/w/c001" in agenda(replace(APPROVED, standings=(standing,))).next.why
+
+
+def test_a_claim_that_was_taken_back_is_not_called_one_that_was_never_confirmed() -> None:
+    over = replace(APPROVED, standings=(Standing("c001", "reverted"),), claims_left=0, searches=False)
+    assert agenda(over).next.why == "the contract's claims are made, none stands (c001 taken back)"

@@ -358,7 +358,9 @@ def _over(at: Position) -> str:
     if at.may_claim:
         return f"too few seeds for the claim of {at.head}: {at.seeds_left} left, {at.claim_seeds} needed for both sides"
     if not at.searches:
-        told = f" ({', '.join(confirmed)} confirmed)" if confirmed else ", none was confirmed"
+        taken = [one.id for one in at.standings if one.state == "reverted"]
+        none = f", none stands ({', '.join(taken)} taken back)" if taken else ", none was confirmed"
+        told = f" ({', '.join(confirmed)} confirmed)" if confirmed else none
         return f"the contract's claims are made{told}"
     if at.candidates_left <= 0:
         return "the contract's candidates are tried"
