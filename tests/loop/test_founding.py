@@ -441,3 +441,10 @@ def test_a_file_that_went_stale_under_an_approved_study_is_put_back_by_the_hint(
     assert put_back.startswith("git checkout ")
     subprocess.run(shlex.split(put_back), cwd=root, check=True, capture_output=True)
     assert overview(find(root))["status"] == "approved"
+
+
+def test_where_a_task_has_no_study_yet_the_hint_begins_one_on_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_task(root, "pole", config=root / "configs" / "pole.yaml")
+    hint = typed(root, "rlx next", code=3)["hint"]
+    assert typed(root, hint.replace("NAME", "faster"))["task"] == "pole"
