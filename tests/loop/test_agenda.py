@@ -291,3 +291,34 @@ def test_a_candidate_that_builds_on_an_older_head_says_so_before_it_is_launched(
     late = Standing("c002", "validated", "7a1b", beside="c002 builds on baseline: it is raced against the head c001")
     at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, standings=(late,))
     assert agenda(at).next.why == "c002 was checked; c002 builds on baseline: it is raced against the head c001"
+
+
+def test_a_claim_that_was_begun_is_finished_before_another_idea_is_asked_for() -> None:
+    moved = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, plans={"c001": "9f2c"},
+                    standings=(Standing("c001", "advanced", "9f2c"),))  # fmt: skip
+    assert agenda(moved).next.action == "propose"
+    begun = replace(moved, confirmed=frozenset({"baseline"}), seeds_left=50)
+    plan = agenda(begun)
+    assert plan.next.command == "rlx launch c001 --phase confirmation --plan 9f2c"
+    assert plan.also[0].action == "propose"
+    assert command(replace(begun, confirmed=frozenset({"baseline", "c001"}))) == "rlx decide c001"
+    trains = (Waiting("j", "trot_baseline_002", "baseline", "confirmation"),)
+    both = agenda(replace(moved, waiting=trains, parallel=2))
+    assert [one.action for one in (both.next, *both.also)][:3] == ["wait", "launch", "propose"]
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        Standing("c001", "draft", worktree=".rlx/w/c001"),
+        Standing("c001", "draft", refused="it changes nothing", worktree=".rlx/w/c001"),
+        Standing("c001", "debug", look="rlx logs trot_c001_001", worktree=".rlx/w/c001"),
+    ],
+)
+def test_whoever_starts_cold_is_told_where_a_candidates_code_is_changed(standing: Standing) -> None:
+    assert " in .rlx/w/c001" in agenda(replace(APPROVED, standings=(standing,))).next.why
+
+
+def test_a_claim_that_was_taken_back_is_not_called_one_that_was_never_confirmed() -> None:
+    over = replace(APPROVED, standings=(Standing("c001", "reverted"),), claims_left=0, searches=False)
+    assert agenda(over).next.why == "the contract's claims are made, none stands (c001 taken back)"

@@ -57,6 +57,15 @@ def test_a_stale_task_begins_no_study_until_it_is_read_again(root: Path) -> None
     assert new_study(root, "faster", Wishes(), task="pole")["study"] == "faster"
 
 
+def test_a_stale_task_that_is_shown_says_what_reads_it_again(root: Path) -> None:
+    config = root / "configs" / "pole.yaml"
+    new_task(root, "pole", config=config)
+    assert typed(root, "rlx task show pole")["command"] == "rlx study new NAME --task pole"
+    config.write_text(CONFIG.replace("64", "128"))
+    typed(root, typed(root, "rlx task show pole")["command"])
+    assert not typed(root, "rlx task show pole")["problems"]
+
+
 def test_a_task_that_is_not_there_is_not_found(root: Path) -> None:
     with pytest.raises(NotFound, match="there is no task here"):
         find_task(root, None)
@@ -452,3 +461,10 @@ def test_a_repository_of_unknown_keys_is_led_to_a_scope_and_asked_for_its_figure
     typed(root, typed(root, "rlx next")["command"])
     assert find(root).contract().scope.paths == ("train.py",)  # type: ignore[union-attr]
     assert typed(root, "rlx next")["action"] == "rehearse"
+
+
+def test_where_a_task_has_no_study_yet_the_hint_begins_one_on_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_task(root, "pole", config=root / "configs" / "pole.yaml")
+    hint = typed(root, "rlx next", code=3)["hint"]
+    assert typed(root, hint.replace("NAME", "faster"))["task"] == "pole"

@@ -83,6 +83,19 @@ def test_an_env_that_computes_its_reward_in_step_has_that_as_region(tmp_path: Pa
     assert task.surfaces["reward"].paths == ("envs/one.py::One.step",)
 
 
+def test_a_reward_in_a_module_of_its_own_is_the_surface_instead_of_all_of_step(tmp_path: Path) -> None:
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "rlx.toml").touch()
+    (tmp_path / "envs" / "pay.py").write_text("def reward(x):\n    return -x\n\n\ndef far(x):\n    return x > 3\n")
+    (tmp_path / "envs" / "one.py").write_text(
+        "import gymnasium\nfrom envs.pay import far, reward\n\n\nclass One(gymnasium.Env):\n"
+        "    def step(self, action):\n        return 0, reward(action), far(action), False, {}\n"
+    )
+    (tmp_path / "one.yaml").write_text("env: {id: 'envs/one.py:One'}\nalgo: {name: ppo}\n")
+    task = derive.task_of(tmp_path / "one.yaml", root=tmp_path, name="one")
+    assert task.surfaces["reward"].paths == ("envs/pay.py::reward",)
+
+
 @pytest.mark.parametrize("config", ["catalog:cartpole", "/etc/hosts"])
 def test_a_config_outside_the_project_is_refused(tmp_path: Path, config: str) -> None:
     with pytest.raises(UsageError):

@@ -130,3 +130,24 @@ def test_a_head_whose_claim_was_not_shown_is_not_only_called_advanced() -> None:
     story.claim("c001")
     story.decide("c001", "inconclusive", test="claim", against="baseline", n=[2, 2], says="p = 0.3 > 0.05")
     assert "| c001 | – | advanced (its claim was not shown) |" in told(story)
+
+
+def test_a_claim_that_was_not_shown_is_said_to_have_been_made() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    assert "nothing is claimed" in outcome(story.state, contract())
+    story.claim("c001")
+    story.decide("c001", "inconclusive", effect=3.0, interval=[-1.0, 5.0], n=[2, 2], test="claim", against="baseline")
+    says = "nothing is shown to be better than the baseline: the claim of c001 was not shown"
+    assert outcome(story.state, contract()) == says
+
+
+def test_what_was_confirmed_and_taken_back_is_said_so_with_the_reason() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.decide("c001", "confirmed", effect=3.0, interval=[1.0, 5.0], n=[2, 2], test="claim", against="baseline")
+    story.tell("moved", candidate="c001", before="confirmed", after="reverted", why="it limps")
+    text = told(story)
+    assert text.startswith("# trot: nothing stands as better than the baseline: c001 was confirmed and taken back\n")
+    assert "- c001 (reverted): it limps" in text

@@ -52,6 +52,8 @@ class Standing:
     """Whether there is something to change about it: a candidate of config keys alone is given up for another."""
     beside: str = ""
     """What it builds on, where that is not the head that it is raced against."""
+    worktree: str = ""
+    """Where its code is changed, from the project's folder; empty where it has none."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,11 @@ class Position:
     def may_claim(self) -> bool:
         is_confirmed = any(one.id == self.head and one.state == "confirmed" for one in self.standings)
         return self.head != BASELINE and self.claims_left > 0 and not is_confirmed
+
+    @property
+    def claim_is_begun(self) -> bool:
+        """Whether a side of the head's claim is trained or trains: that comes before another idea."""
+        return self.may_claim and (bool(self.confirmed) or any(one.phase == "confirmation" for one in self.waiting))
 
 
 @dataclass(frozen=True)
@@ -242,13 +249,14 @@ def _work(at: Position) -> Iterator[Step]:
         return
     mends = [step for step in unfinished if step.action == "mend"]
     yield from (step for step in mends if step.candidate == at.standings[-1].id)
-    claim = tuple(_claim(at))
-    yield from claim if at.confirmed else ()  # a claim that was begun is not left lying
+    if at.claim_is_begun:
+        yield from _claim(at)
     if at.affords_trial and at.searches:
         kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
         how = "write candidate.json first (rlx schema candidate), or name the change by options"
         yield Step("propose", "rlx propose --file candidate.json", f"head {at.head}; {kept}; {how}")
-    yield from claim
+    if not at.claim_is_begun:
+        yield from _claim(at)
     yield from (step for step in mends if step.candidate != at.standings[-1].id)
 
 
@@ -279,15 +287,20 @@ def _unfinished(at: Position) -> Iterator[Step]:
         elif one.state == "validated" and one.plan:
             yield _trial(one, f"{one.id} was checked")
         elif one.state in ("draft", "validated") and one.refused:
-            why = f"{one.id} was refused ({one.refused}): mend it and check it again, or propose another"
+            why = f"{one.id} was refused ({one.refused}): mend it{_inside(one)} and check it again, or propose another"
             yield Step("mend", f"rlx check candidate {one.id}", why, one.id)
         elif one.state == "validated":
             why = f"{one.id} was checked under another contract"
             yield Step("check", f"rlx check candidate {one.id}", why, one.id)
         elif one.state == "draft":
-            yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited", one.id)
+            told = f"; its code is changed{_inside(one)} first" if one.worktree else ""
+            yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited{told}", one.id)
         elif one.state == "debug":
             yield from _mend(one)
+
+
+def _inside(one: Standing) -> str:
+    return f" in {one.worktree}" if one.worktree else ""
 
 
 def _mend(one: Standing) -> Iterator[Step]:
@@ -299,7 +312,7 @@ def _mend(one: Standing) -> Iterator[Step]:
     elif not one.look:
         yield Step("mend", command, f"{one.id} failed{told} and was changed since: when it is mended, check it", one.id)
     elif one.is_mendable:
-        why = f"{one.id} failed{told}: see why, mend its worktree, then {command}; or propose another"
+        why = f"{one.id} failed{told}: see why, mend it{_inside(one)}, then {command}; or propose another"
         yield Step("mend", one.look, why, one.id)
 
 
@@ -365,7 +378,9 @@ def _over(at: Position) -> str:
     if at.may_claim:
         return f"too few seeds for the claim of {at.head}: {at.seeds_left} left, {at.claim_seeds} needed for both sides"
     if not at.searches:
-        told = f" ({', '.join(confirmed)} confirmed)" if confirmed else ", none was confirmed"
+        taken = [one.id for one in at.standings if one.state == "reverted"]
+        none = f", none stands ({', '.join(taken)} taken back)" if taken else ", none was confirmed"
+        told = f" ({', '.join(confirmed)} confirmed)" if confirmed else none
         return f"the contract's claims are made{told}"
     if at.candidates_left <= 0:
         return "the contract's candidates are tried"

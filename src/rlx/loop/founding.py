@@ -204,8 +204,15 @@ def describe(root: Path, name: str | None) -> dict[str, Any]:
         "facts": len(task.facts),
         "problems": list(problems),
         "file": (task_folder(root, task.name) / "task.yaml").relative_to(root).as_posix(),
-        "command": "rlx next" if has_study else f"rlx study new NAME --task {task.name}",
+        "command": _after_task(root, task, has_study=has_study),
     }
+
+
+def _after_task(root: Path, task: Task, *, has_study: bool) -> str:
+    """Return what follows a task: its study, and before that, what its facts are read from once more."""
+    if has_study:
+        return "rlx next"
+    return f"rlx task refresh {task.name}" if any(tasks.stale(task, root)) else f"rlx study new NAME --task {task.name}"
 
 
 def pinned_commit(root: Path, *, is_snapshot: bool) -> str:

@@ -22,6 +22,7 @@ from rlx.launch.examined import changed_lines
 from rlx.loop import notes, proceed, scores, warrant
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
+from rlx.study import stops
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
 from rlx.study.ledger import Event
@@ -106,6 +107,7 @@ def decide(study: Study, identity: str, *, say: Say) -> dict[str, Any]:
         **_document(study, judged),
         "decision": decision,
         "study_decision": about_study,
+        "stop_rule": stops.holding(study.state(), study.contract()),
         "recorded": recorded,
         "command": proceed.next_step(study).command,
     }

@@ -162,9 +162,19 @@ def _standings(study: Study, state: State) -> list[Standing]:
         wants = max(0, look - trained) if one.state == "inconclusive" and trained else 0
         refused = "; ".join(str(reason.get("says")) for reason in one.refusal["reasons"]) if one.refusal else ""
         beside = notes.beside(study, one.id, state.head) if one.state in ("validated", "inconclusive") else ""
-        standing = Standing(one.id, one.state, plan_now(study, one), trained, wants, refused=refused, beside=beside)
+        standing = Standing(
+            one.id, one.state, plan_now(study, one), trained, wants, refused=refused, beside=beside,
+            worktree=_worktree(study, one.id),
+        )  # fmt: skip
         found.append(_failed(study, standing, state) if one.state == "debug" else standing)
     return found
+
+
+def _worktree(study: Study, identity: str) -> str:
+    """Return where a candidate's code is changed, from the project's folder; empty where it changes none."""
+    folder = study.worktree(identity)
+    is_there = folder.is_dir() and study.candidate(identity).kind != "hyperparameter"
+    return folder.relative_to(study.root).as_posix() if is_there else ""
 
 
 def _failed(study: Study, standing: Standing, state: State) -> Standing:

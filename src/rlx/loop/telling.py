@@ -96,6 +96,7 @@ def report(study: Study) -> dict[str, Any]:
         "study": study.name,
         "outcome": reports.outcome(state, contract),
         "metric": contract.metric.name if contract.metric else "",
+        "direction": contract.metric.direction if contract.metric else "maximize",
         "head": state.head,
         "incumbent": state.incumbent,
         "rows": [row.document() for row in rows],

@@ -127,13 +127,38 @@ def _reward_regions(env_id: str, root: Path) -> tuple[str, ...]:
     if found is None:
         return ()
     file, name = found
+    functions = _rewards(root / file, name, place=file)
+    named = [f"{file}{patterns.REGION}{one}" for one in functions if one.rpartition(".")[2] != "step"]
+    own = [f"{file}{patterns.REGION}{one}" for one in functions]
+    return tuple(one for one in named or _imported_rewards(file, root) or own if _is_region_of(one, root))
+
+
+def _rewards(path: Path, name: str | None, *, place: str) -> list[str]:
     try:
-        source = (root / file).read_bytes()
-        functions = [one.name for one in reward_functions(ast.parse(source), name, place=file)]
-    except (NotFound, ConfigError, SyntaxError, ValueError):
-        return ()
-    named = [one for one in functions if one.rpartition(".")[2] != "step"] or functions
-    return tuple(f"{file}{patterns.REGION}{one}" for one in named if _is_region(source, one))
+        return [one.name for one in reward_functions(ast.parse(path.read_bytes()), name, place=place)]
+    except (NotFound, ConfigError, SyntaxError, ValueError, OSError):
+        return []
+
+
+def _imported_rewards(file: str, root: Path) -> list[str]:
+    """Return the functions of other project files that an env's file imports by name and that make a reward."""
+    found = []
+    for node in ast.walk(ast.parse((root / file).read_bytes())):
+        if not isinstance(node, ast.ImportFrom) or not node.module or node.level:
+            continue
+        for base in (root, (root / file).parent):
+            path = base / f"{node.module.replace('.', '/')}.py"
+            if path.is_file():
+                place = path.relative_to(root).as_posix()
+                made = set(_rewards(path, None, place=place))
+                found += [f"{place}{patterns.REGION}{one.name}" for one in node.names if one.name in made]
+                break
+    return found
+
+
+def _is_region_of(pattern: str, root: Path) -> bool:
+    file, name = patterns.split(pattern)
+    return name is not None and _is_region((root / file).read_bytes(), name)
 
 
 def _is_region(source: bytes, name: str) -> bool:

@@ -163,6 +163,8 @@ def _trouble(state: State, standing: Standing | None) -> str:
     """Say why a candidate came to nothing: how its trial ended, what was said of its policies, why it was refused."""
     if standing is None:
         return ""
+    if standing.state == "reverted":
+        return standing.taken_back
     if standing.refusal is not None:
         return "; ".join(str(one.get("says")) for one in standing.refusal["reasons"])
     if standing.state != "debug":
@@ -252,6 +254,13 @@ def outcome(state: State, contract: Contract) -> str:
         low, high = last.get("interval") or (None, None)
         return f"{state.incumbent} is shown to be better: {metric} {signed(last['effect'])} [{_end(low)}, {_end(high)}]"
     tried = len(state.launched)
+    taken = [one for one in state.incumbents if state.candidates[one].state == "reverted"]
+    if taken:
+        return f"nothing stands as better than the baseline: {', '.join(taken)} was confirmed and taken back"
+    made = [one for one in state.decisions if one.get("test") == "claim" and one["decision"] != "confirmed"]
+    lost = [str(one["candidate"]) for one in made]
+    if lost:
+        return f"nothing is shown to be better than the baseline: the claim of {', '.join(lost)} was not shown"
     if state.head != BASELINE:
         return f"the search stands at {state.head}, which is not confirmed; nothing is claimed ({tried} tried)"
     return f"nothing is shown to be better than the baseline ({tried} tried)"

@@ -165,6 +165,8 @@ class Rules:
             if standing.plan not in (None, plan):
                 self._set_aside(standing.id)
             standing = replace(standing, plan=plan, contract=self.contract, content=content)
+        if after == "reverted":
+            standing = replace(standing, taken_back=str(event.get("why", "")))
         self._move(standing, after)
 
     def _set_aside(self, name: str) -> None:

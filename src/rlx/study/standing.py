@@ -43,6 +43,8 @@ class Standing:
     refusal: Event | None = None
     """Why its last check was refused, where nothing was done about it since."""
     decisions: tuple[Event, ...] = ()
+    taken_back: str = ""
+    """Why it was reverted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,9 @@ def _in_use(root: Path, known: Sequence[Study]) -> Study:
     if len(known) == 1:
         return known[0]
     if not known:
-        raise NotFound("there is no study here", hint=_NO_STUDY)
+        described = task_names(root)
+        hint = f"rlx study new NAME --task {described[-1]}" if described else _NO_STUDY
+        raise NotFound("there is no study here", hint=hint)
     names = [f"{one.task_name}/{one.name}" for one in known]
     raise UsageError("several studies, and none is in use", hint=f"rlx study use {names[-1]} (of {', '.join(names)})")
 

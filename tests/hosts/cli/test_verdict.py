@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlx.hosts.cli import decide
 from rlx.hosts.cli.verdict import judged
 
 DATA: dict[str, Any] = {
@@ -19,3 +20,10 @@ def test_what_is_said_of_both_sides_has_the_candidate_first_as_its_headline_has(
     assert lines[0] == "candidate: c001 against baseline (race)"
     assert "seeds: 3 v 6" in lines
     assert "time: 30 v 60 s a seed" in lines
+
+
+def test_a_decision_after_which_a_stop_rule_holds_says_that_the_search_ends() -> None:
+    decided = {**DATA, "decision": "rejected", "study_decision": "continue", "recorded": "", "command": "rlx next"}
+    told = decide.render({**decided, "stop_rule": "rejected_in_a_row >= 2"})
+    assert "study: the search ends by rejected_in_a_row >= 2\n" in told
+    assert "study: continue\n" in decide.render({**decided, "stop_rule": ""})

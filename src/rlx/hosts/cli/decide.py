@@ -31,6 +31,6 @@ def render(data: dict[str, Any]) -> str:
     lines = [
         *judged(data),
         f"decision: {data['decision']}" + (f" (recorded as {data['recorded']})" if data["recorded"] else ""),
-        f"study: {data['study_decision']}",
+        f"study: the search ends by {data['stop_rule']}" if data["stop_rule"] else f"study: {data['study_decision']}",
     ]
     return "\n".join([*lines, f"next: {data['command']}"])

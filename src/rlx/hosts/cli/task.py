@@ -93,7 +93,8 @@ def _refuse_idle(args: argparse.Namespace) -> None:
     idle = next((name for name in _OF_COMMANDS if args.config and getattr(args, name)), None)
     if idle:
         option = f"--{idle.replace('_', '-')}"
-        raise UsageError(f"{option} is for a task of commands, and {args.config} is a config", hint="leave it out")
+        hint = "leave it out, and change what is derived: rlx task refresh NAME -s surfaces.reward.paths=[PATH]"
+        raise UsageError(f"{option} is for a task of commands, and {args.config} is a config", hint=hint)
 
 
 def _commands(args: argparse.Namespace) -> Any:

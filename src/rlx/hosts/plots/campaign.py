@@ -81,8 +81,14 @@ def _tick(row: Row, *, is_level: bool) -> str:
     if row["status"] == "baseline":
         return str(row["candidate"])
     is_harmful = "harm" in (row.get("guards") or {}).values()
-    words = [row["candidate"], WORDS.get(row["status"], row["status"]), *(["(harm)"] if is_harmful else [])]
+    word = "not shown" if _is_lost_claim(row) else WORDS.get(row["status"], row["status"])
+    words = [row["candidate"], word, *(["(harm)"] if is_harmful else [])]
     return ("\n" if is_level else " ").join(words)
+
+
+def _is_lost_claim(row: Row) -> bool:
+    """Say whether a candidate that took the head's place was claimed and not confirmed."""
+    return row.get("test") == "claim" and row["status"] == "advanced"
 
 
 def _scores(axes: Any, place: int, row: Row, scores: Sequence[float]) -> None:

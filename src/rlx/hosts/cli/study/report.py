@@ -34,8 +34,9 @@ def written(study: Study) -> dict[str, Any]:
     from rlx.loop.telling import report
 
     told = report(study)
+    metric = told["metric"] + (" (lower is better)" if told["direction"] == "minimize" else "")
     draw(
-        told["rows"], study.folder / "report.png", metric=told["metric"], head=told["head"],
+        told["rows"], study.folder / "report.png", metric=metric, head=told["head"],
         incumbent=told["incumbent"], title=f"{told['study']}: {told['outcome']}",
     )  # fmt: skip
     return told
