@@ -145,15 +145,6 @@ def test_the_claim_trains_both_sides_then_decides() -> None:
     assert command(both) == "rlx decide c001"
 
 
-def test_a_claim_that_was_begun_is_finished_before_another_idea_is_asked_for() -> None:
-    at = replace(APPROVED, head="c001", head_fresh=6, head_measured=6, plans={"c001": "9f2c"}, seeds_left=60)
-    assert command(at) == "rlx propose --file candidate.json"
-    begun = replace(at, confirmed=frozenset({"baseline"}))
-    assert command(begun) == "rlx launch c001 --phase confirmation --plan 9f2c"
-    assert command(replace(at, confirmed=frozenset({"baseline", "c001"}))) == "rlx decide c001"
-    assert "propose" in [one.action for one in agenda(begun).also]
-
-
 def test_without_a_moved_head_an_empty_budget_ends_in_the_report() -> None:
     assert command(replace(APPROVED, seeds_left=5)) == "rlx study report trot"
 
