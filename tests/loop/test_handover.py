@@ -12,12 +12,14 @@ from rlx.config.load import document, read
 from rlx.errors import Refused
 from rlx.loop import proceed
 from rlx.loop.founding import Wishes, new_study, overview
+from rlx.loop.handover import by_arguments
 from rlx.loop.proposals import revert
 from rlx.loop.telling import report
 from rlx.study import candidate as candidates
 from rlx.study.candidate import Candidate
 from rlx.study.recipe import changes_of, experiment_of
 from rlx.study.study import Study, find
+from rlx.study.task import Adapter
 from tests.loop.told import CONFIG, Told, git
 
 CODE = """\
@@ -111,6 +113,14 @@ def test_files_that_changed_after_an_approval_are_told_how_to_get_a_task_of_thei
         new_study(root, "further", Wishes(), task="pole")
     assert "rlx task new NAME --config configs/pole.yaml" in str(refused.value.hint)
     assert "to go on with `faster`, put it back: git checkout" in str(refused.value.hint)
+
+
+def test_the_keys_of_a_repository_of_its_own_are_told_as_its_training_command_that_can_be_typed() -> None:
+    words = ("python", "train.py", "--seed", "{seed}", "--out={out}", "--steps", "{steps}", "{overrides}")
+    adapter = Adapter(kind="command", train=words, override="--{key} {value}", steps=400)
+    (command,) = by_arguments(adapter, {"lr": 0.5, "name": "a b"})
+    assert command == "python train.py --seed 0 --out=confirmed --steps 400 --lr 0.5 --name 'a b'"
+    assert by_arguments(adapter, {}) == []
 
 
 @pytest.fixture

@@ -80,14 +80,15 @@ def _handover(study: Study, identity: str, *, is_patched: bool) -> Handover:
     adapter, changes = study.task().adapter, _changes(study, identity)
     patch = (_command(study), f'git commit -m "{identity} of study {study.name}"') if is_patched else ()
     if adapter.config is None:
-        return Handover(identity, (*patch, *_by_arguments(adapter, changes)))
+        return Handover(identity, (*patch, *by_arguments(adapter, changes)))
     config = shlex.quote((_config(study, identity) or (adapter.config, ""))[0])
     task = "" if changes else f"--task {study.task_name}_{study.name}_{identity} "
     trains = f"rlx train {config} --seeds 5"
     return Handover(identity, (*patch, trains, f"rlx study new NAME {task}--config {config}"))
 
 
-def _by_arguments(adapter: Adapter, changes: Mapping[str, Any]) -> list[str]:
+def by_arguments(adapter: Adapter, changes: Mapping[str, Any]) -> list[str]:
     """Return the training command with the changed keys; making them its defaults is the repository's own affair."""
-    found = arguments([*adapter.prefix, *adapter.train], {}, override=adapter.override, overrides=changes)
+    places = {"seed": "0", "out": "confirmed", **({"steps": str(adapter.steps)} if adapter.steps else {})}
+    found = arguments([*adapter.prefix, *adapter.train], places, override=adapter.override, overrides=changes)
     return [shlex.join(found)] if changes else []
