@@ -282,3 +282,12 @@ def test_the_interval_excludes_zero_exactly_where_it_is_confirmed() -> None:
         baseline, head = generator.normal(size=10).tolist(), generator.normal(0.8, 1, 10).tolist()
         found = confirm(baseline, head)
         assert (found.answer == "confirmed") == (found.interval.low > 0)
+
+
+def test_a_claim_that_is_not_shown_says_what_would_settle_it() -> None:
+    spread = float(np.std(TEN, ddof=1))
+    leaning = confirm(TEN, up(TEN, 0.5 * spread))
+    assert leaning.answer == "not shown"
+    assert leaning.reason.endswith("a new study would show it with some 50 seeds a side")
+    assert "seeds a side" not in confirm(TEN, up(TEN, -0.1 * spread)).reason
+    assert "seeds a side" not in confirm(TEN, up(TEN, 0.0)).reason

@@ -40,6 +40,7 @@ from numpy.typing import ArrayLike, NDArray
 from rlx.compare.guardrails import Better, Guardrail, Tail, tail_check
 from rlx.compare.looks import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
+from rlx.compare.planning import seeds_needed
 from rlx.compare.stats import Floats, Interval, plain
 from rlx.figures import figure, signed
 
@@ -220,6 +221,14 @@ class _Look:
     def effect(self) -> float:
         return self.sign * self.gain
 
+    def settled_by(self, level: float) -> str:
+        """Say what a claim would take that shows a gain as large as was seen four times in five; empty without any."""
+        deviation = math.sqrt((self.base.var(ddof=1) + self.new.var(ddof=1)) / 2) if self.base.size > 1 else 0.0
+        if not (self.gain > 0 and deviation > 0 and self.new.size > 1):
+            return ""
+        seeds = seeds_needed(self.gain / deviation, alpha=level)
+        return f"; if the gain is as large as it looks, a new study would show it with some {seeds} seeds a side"
+
     def interval(self, level: float) -> Interval:
         """Return the interval of the effect, each end at this one-sided level."""
         found = permutation_interval(self.base, self.new, below=level, above=level)
@@ -311,7 +320,7 @@ def _answered(look: _Look, level: float, min_effect: float, guards: Mapping[str,
     if not look.replaced and look.p_worse <= level + _ROUNDING:
         return "harmful", f"it is worse: p = {look.p_worse:.2g} ≤ {level:.3g}"
     if look.p > level + _ROUNDING:
-        return "not shown", f"p = {look.p:.2g} > {level:.3g}"
+        return "not shown", f"p = {look.p:.2g} > {level:.3g}{look.settled_by(level)}"
     if look.gain < min_effect:
         return "not shown", f"a change of {signed(look.effect)} is less than the {figure(min_effect)} that counts"
     if unproven:
