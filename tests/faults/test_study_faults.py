@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from rlx.launch import door, launch
+from rlx.launch.reconcile import reconcile
 from rlx.loop.verification import audit, verify
 from rlx.runs.run import Run, Seed
 from rlx.study.ledger import Event
@@ -262,9 +263,9 @@ def test_a_launcher_that_lives_and_starts_nothing_is_not_waited_for(
     monkeypatch.setattr(door, "_start", lambda *_: None)
     order = door.Order("c001", "trial", plan=study.state().candidates["c001"].plan, count=1)
     assert door.launch(study, order).run
-    assert door.reconcile(study) == []
-    monkeypatch.setattr(door, "START_SECONDS", 0.0)
-    assert door.reconcile(study) == ["j002 (c001, trial): abandoned: whoever launched it died before it began"]
+    assert reconcile(study) == []
+    monkeypatch.setattr("rlx.launch.reconcile.START_SECONDS", 0.0)
+    assert reconcile(study) == ["j002 (c001, trial): abandoned: whoever launched it died before it began"]
 
 
 def test_a_process_that_cannot_be_started_leaves_no_open_job(points: Points, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rlx import files
-from rlx.launch import door
+from rlx.launch.reconcile import state_of
 from rlx.loop.verification import verify
 from rlx.runs import run
 from tests.loop.told import Told, typed
@@ -108,7 +108,7 @@ def test_a_run_on_another_disk_is_one_of_its_study(
     shutil.rmtree(root / "runs", ignore_errors=True)
     (root / "runs").symlink_to(elsewhere)
     monkeypatch.chdir(root)
-    assert door.state_of(run.find("r_001", root=root)) == "completed"
+    assert state_of(run.find("r_001", root=root)) == "completed"
 
 
 def test_where_there_is_no_repository_an_anchor_is_refused(told: Told) -> None:

@@ -7,30 +7,27 @@ What is not covered: processes that somebody starts without rlx.
 
 from __future__ import annotations
 
-import math
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rlx import files, sandbox
+from rlx import files
 from rlx.errors import EvidenceInvalid, Refused, RlxError, UsageError
 from rlx.launch import carried, governed, worktree
 from rlx.launch import launch as plain
 from rlx.launch.examined import Examined, examine
 from rlx.launch.executor import LOCAL
-from rlx.launch.resources import Slots, core_places, gpu_places, memory_places
-from rlx.launch.supervisor import project_of
-from rlx.runs import process, project
+from rlx.launch.facts import facts_of
+from rlx.launch.reconcile import START_SECONDS, abandon, reconcile
+from rlx.launch.resources import Slots
+from rlx.runs import process
 from rlx.runs.run import Run
-from rlx.runs.status import COMPLETED, LOST, run_status
-from rlx.study import approval, gates, recipe
 from rlx.study import contract as contracts
-from rlx.study import task as tasks
+from rlx.study import gates, recipe
 from rlx.study.budget import Amount
-from rlx.study.contract import Contract, Hardware
+from rlx.study.contract import Contract
 from rlx.study.gates import Facts, Reason, Request
 from rlx.study.ledger import Held
 from rlx.study.lifecycle import Phase, Purpose
@@ -40,8 +37,6 @@ from rlx.study.study import NULL, Study
 from rlx.study.task import Task
 
 SMOKE_SECONDS = contracts.REHEARSAL_SECONDS
-START_SECONDS = 180.0
-"""A launcher that lives and has started nothing for so long will not: its job's workers would be refused."""
 ANEW = (
     "propose another: rlx next. Where the machine was at fault (nobody can tell that from a job that ends itself), "
     "the same anew, with a value more than 1 % away"
@@ -181,7 +176,7 @@ def launch(study: Study, order: Order, *, is_dry: bool = False) -> Launched:
     reconcile(study)
     contract, task = study.contract(), study.task()
     examined = examine(study, order.candidate)
-    facts = _facts(study, contract, task, examined)
+    facts = facts_of(study, contract, task, examined)
     with study.ledger.held() as held:
         state = replay(held.events)
         known = _known(state, order, examined)
@@ -234,21 +229,8 @@ def _start(study: Study, job: Launched) -> None:
             carried.carry(run, job.seeds, launcher)
     except (RlxError, OSError) as error:
         if study.state().jobs[job.job].process is None:
-            _abandon(study, job.job, error.message if isinstance(error, RlxError) else str(error))
+            abandon(study, job.job, error.message if isinstance(error, RlxError) else str(error))
         raise
-
-
-def _abandon(study: Study, job: str, says: str) -> None:
-    nothing = Amount().document()
-    study.ledger.append("ended", key=job, job=job, outcome="abandoned", seeds={}, spent=nothing, says=says)
-
-
-def _lose(study: Study, job: Job) -> None:
-    """Write that nothing is left of a job that was started: nobody can say that it used less than it may."""
-    study.ledger.append(
-        "ended", key=job.id, job=job.id, outcome="lost", seeds={str(seed): LOST for seed in job.seeds},
-        spent=job.reserve.document(), says="its run is gone",
-    )  # fmt: skip
 
 
 def _intend(study: Study, held: Held, job: Launched, examined: Examined) -> Launched:
@@ -374,122 +356,3 @@ def _known(state: State, order: Order, examined: Examined) -> Launched | None:
         if (job.candidate, job.phase) == (order.candidate, order.phase) and job.plan == examined.plan:
             return Launched(order, job.id, job.seeds, job.reserve, job.run, job.slots, is_known=True)
     return None
-
-
-def _facts(study: Study, contract: Contract, task: Task, examined: Examined) -> Facts:
-    """Look at everything outside the ledger that the gates judge."""
-    state = study.state()
-    disk = shutil.disk_usage(study.root).free / 2**30
-    hardware, is_local = contract.hardware or Hardware(), task.adapter.launcher.executor == LOCAL
-    return Facts(
-        now=time.time(),
-        contract_sha256=contracts.sha256(study.contract_path),
-        contract_problems=tuple(str(one) for one in contracts.problems(contract, task, root=study.root)),
-        task_problems=tasks.problems(task, study.root),
-        plan=examined.plan,
-        content=examined.content,
-        candidate_problems=examined.problems,
-        breaches=examined.breaches,
-        approval_problems=approval_problems(study, state),
-        sandbox_problems=_sandbox_problems(contract),
-        core_places=core_places(hardware.cores) if is_local else math.inf,  # an engine knows its own machines
-        gpu_places=len(gpu_places(hardware.gpus)) if is_local else math.inf,
-        memory_places=memory_places(hardware.memory_gb) if is_local else math.inf,
-        free_disk_gb=disk,
-    )
-
-
-def approval_problems(study: Study, state: State) -> tuple[str, ...]:
-    """Return what the approval that the ledger has cannot show, verified anew; the gates say if it is void or over."""
-    return tuple(approval.unproven(state.approval.event, root=study.root)) if state.approval else ()
-
-
-def unapproved(study: Study, state: State, contract: Contract) -> tuple[Reason, ...]:
-    """Return every reason why no approval of the contract stands now; empty: it is approved."""
-    facts = Facts(time.time(), contracts.sha256(study.contract_path), approval_problems=approval_problems(study, state))
-    return gates.unapproved(state, contract, facts)
-
-
-def _sandbox_problems(contract: Contract) -> tuple[str, ...]:
-    if contract.automation is None or contract.automation.sandbox != "required":
-        return ()
-    found = sandbox.probe()
-    return () if found.is_enforced else ("the kernel enforces no sandbox here, and the contract requires one",)
-
-
-def state_of(run: Run) -> str:
-    """Return the state of a run: where a study launched it and it is over, what the ledger says, and not the run.
-
-    A job of which some seeds completed is evidence; its run is what became of the others.
-    """
-    lineage = run.metadata.get("lineage") or {}
-    if "job" not in lineage or plain.goes_on(run):
-        return run.status
-    study = Study(_home(run), str(lineage["task"]), str(lineage["study"]))
-    reconcile(study)
-    job = study.state().jobs.get(str(lineage["job"]))
-    if job is None or job.outcome is None:
-        return run.status
-    seeds = list(job.seed_states.values())
-    return run_status(seeds, is_supervised=False) if job.outcome == COMPLETED else job.outcome
-
-
-def _home(run: Run) -> Path:
-    """Return the project of a run: the one around us where its `runs` leads there, as a link to another disk does."""
-    here = project.root()
-    return here if project.runs_folder(here).resolve() == run.path.resolve().parent else project_of(run)
-
-
-def reconcile(study: Study) -> list[str]:
-    """Close the jobs whose processes are gone without a word; return what was found, job by job."""
-    found = []
-    for job in study.state().open_jobs:
-        says = _close_lost(study, job)
-        found += [f"{job.id} ({job.candidate}, {job.phase}): {says}"] if says else []
-    return found
-
-
-def _close_lost(study: Study, job: Job) -> str:
-    """Close one job where neither its supervisor nor whoever was about to start it lives."""
-    intent = next(one for one in study.ledger.events() if one.kind == "intent" and one["job"] == job.id)
-    launcher = process.from_document(intent.get("process"))
-    path = study.root / "runs" / str(job.run)
-    run = Run(path) if path.is_dir() else None
-    if run is not None and (run.is_supervised or run.status == "running"):
-        return ""
-    is_fresh = time.time() - intent.time < START_SECONDS
-    if job.process is None and launcher is not None and process.is_alive(launcher) and is_fresh:
-        return ""
-    engine = carried.carried(run) if run is not None else None
-    if engine is not None and engine.is_under_way:
-        return ""
-    began = _began(job, run)
-    if job.process is None and not began:
-        says = _never_began(engine)
-        _abandon(study, job.id, says)
-        return f"abandoned: {says}"
-    if run is None:
-        _lose(study, job)
-        return "its run is gone"
-    spent = Amount(len(began), job.reserve.seconds * len(began) / max(1, len(job.seeds)))
-    governed.close(study.ledger, job.id, run, governed.Ending(spent, is_lost=True))
-    return "its supervisor is gone"
-
-
-def _began(job: Job, run: Run | None) -> list[int]:
-    """Return the seeds of a job that may have trained: those that left anything, and those whose folders are gone."""
-    if run is None:
-        return []
-    folders = {seed.number: seed.folder for seed in run.seeds}
-    return [seed for seed in job.seeds if seed not in folders or any(folders[seed].iterdir())]
-
-
-def _never_began(engine: carried.Carried | None) -> str:
-    """Say why a job never began; one that was not handed over, as far as is known, is never to begin."""
-    if engine is None:
-        return "whoever launched it died before it began"
-    standing = engine.standing()
-    if standing.is_over:
-        return f"its engine: {standing.state} before it began" + (f" ({standing.says})" if standing.says else "")
-    engine.cancel()
-    return "whoever launched it died before it was handed over"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.errors import Refused
-from rlx.launch import door
+from rlx.launch.facts import unapproved
 from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.founding import noticed, overview, tell_hooks
@@ -87,7 +87,7 @@ def _halted(study: Study) -> str:
 def _keep_stronger(study: Study, contract: Contract, fields: approval.Fields) -> None:
     """Refuse an approval that would take the place of one that shows more and still stands."""
     state = study.state()
-    if state.approval is None or door.unapproved(study, state, contract):
+    if state.approval is None or unapproved(study, state, contract):
         return
     known = state.approval
     if approval.strength(fields) < approval.strength(known.event):

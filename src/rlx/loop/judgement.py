@@ -17,8 +17,8 @@ from rlx.config.expression import Expression
 from rlx.errors import Refused
 from rlx.evaluate.tally import RATES
 from rlx.figures import counted
-from rlx.launch import door
 from rlx.launch.examined import changed_lines
+from rlx.launch.reconcile import reconcile
 from rlx.loop import notes, proceed, scores, warrant
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
@@ -114,7 +114,7 @@ def decide(study: Study, identity: str, *, say: Say) -> dict[str, Any]:
 
 
 def _judged(study: Study, identity: str, *, say: Say) -> Judged:
-    door.reconcile(study)
+    reconcile(study)
     state = study.state()
     standing = state.candidates.get(identity)
     if standing is None:

@@ -11,6 +11,7 @@ from rlx.figures import counted
 from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
+from rlx.launch.reconcile import reconcile
 from rlx.loop import proceed, scores
 from rlx.loop.scores import Measured, Say
 from rlx.runs.run import Run
@@ -85,7 +86,7 @@ def _round(study: Study, *, say: Say, follow: Any) -> State:
     launched = door.launch(study, Order(BASELINE, "baseline"))
     say(f"{launched.run}: {counted(len(launched.seeds), 'seed')} of the baseline")
     follow(Run(study.root / "runs" / str(launched.run)))
-    door.reconcile(study)
+    reconcile(study)
     state = scores.measure(study, [BASELINE], "baseline", say=say)
     if state.escalation is None:
         return state

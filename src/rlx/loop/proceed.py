@@ -15,6 +15,8 @@ from rlx.compare.stats import plain
 from rlx.errors import FileDamaged
 from rlx.launch import door
 from rlx.launch.examined import failed_as_it_is, plan_of
+from rlx.launch.facts import unapproved
+from rlx.launch.reconcile import reconcile
 from rlx.loop import handover, notes, scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
@@ -44,7 +46,7 @@ def next_of(study: Study, candidate: str) -> Step:
 
 def planned(study: Study) -> Agenda:
     """Return what to do now, and what else may be done; jobs whose processes are gone are closed first."""
-    door.reconcile(study)
+    reconcile(study)
     return agenda(position(study))
 
 
@@ -143,7 +145,7 @@ def mends(failed: Mapping[str, Any], reads: str) -> str:
 
 
 def _approval_missing(study: Study, state: State, contract: Contract) -> str:
-    return "; ".join(one.says for one in door.unapproved(study, state, contract))
+    return "; ".join(one.says for one in unapproved(study, state, contract))
 
 
 def approval_words(state: State) -> str:

@@ -16,6 +16,7 @@ from rlx.errors import Refused, RlxError
 from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Launched, Order
+from rlx.launch.reconcile import reconcile
 from rlx.loop import judgement, proceed, scores
 from rlx.loop.scores import Say
 from rlx.runs import process
@@ -187,7 +188,7 @@ def _worked(study: Study, ticket: Ticket, *, say: Say, follow: Callable[[Run], o
     """Launch a job, stay with it and judge it; return what came of it and why."""
     launched = _launched(study, ticket)
     follow(Run(study.root / "runs" / str(launched.run)))
-    door.reconcile(study)
+    reconcile(study)
     job = study.state().jobs[launched.job]
     if ticket.phase == "promotion":
         scores.measure(study, [ticket.candidate], "promotion", say=say)

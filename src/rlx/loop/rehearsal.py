@@ -17,6 +17,8 @@ from rlx.launch import door, worktree
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
 from rlx.launch.examined import examine
+from rlx.launch.facts import unapproved
+from rlx.launch.reconcile import reconcile
 from rlx.launch.weights import weights_of
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.pool import unguarded
@@ -62,7 +64,7 @@ class Rehearsal:
             raise Refused(f"{self.study.name} is being rehearsed by somebody else", hint="rlx status") from None
 
     def _walk(self) -> dict[str, Any]:
-        door.reconcile(self.study)
+        reconcile(self.study)
         self._clear()
         steps: dict[str, Callable[[], str]] = {
             "contract": self._contract,
@@ -162,7 +164,7 @@ class Rehearsal:
         return f"{found.mechanism} holds: {denied} ways out were tried and denied"
 
     def _evaluator(self) -> str:
-        if door.unapproved(self.study, self.study.state(), self.study.contract()):
+        if unapproved(self.study, self.study.state(), self.study.contract()):
             self.evaluator.pin = self.evaluator.fresh()  # an earlier one may be of another commit
         return f"pinned as {self.evaluator.pin.sha256[:12]}"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlx.launch import door
+from rlx.launch.facts import unapproved
 from rlx.study import contract as contracts
 from rlx.study import task as tasks
 from rlx.study.gates import Reason
@@ -24,7 +25,7 @@ def require(study: Study, action: str, identity: str) -> None:
 
 def _reasons(study: Study) -> Iterator[Reason]:
     contract = study.contract()
-    for reason in door.unapproved(study, study.state(), contract):
+    for reason in unapproved(study, study.state(), contract):
         if reason.code != "APPROVAL_EXPIRED":
             yield reason
     if contract.task_sha256 != tasks.sha256(study.task()):

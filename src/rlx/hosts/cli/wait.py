@@ -38,6 +38,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _state(run: Run) -> str:
     if not run.metadata.get("lineage"):
         return run.status
-    from rlx.launch.door import state_of
+    from rlx.launch.reconcile import state_of
 
     return state_of(run)

@@ -174,8 +174,8 @@ async def wait(run: RunName, ctx: Context, seconds: float = 20.0) -> Waited:
 
 
 def _waited(name: str) -> Waited:
-    from rlx.launch.door import state_of
     from rlx.launch.launch import goes_on
+    from rlx.launch.reconcile import state_of
     from rlx.runs.run import find
     from rlx.runs.status import COMPLETED, RUNNING
 
