@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlx.study import contract as contracts
+from rlx.study import points
 from rlx.study.contract import POINTS
 from rlx.study.prefill import Known, prefill
 from rlx.study.task import Task
@@ -19,7 +19,7 @@ def settled(task: Task, root: Path, known: Known) -> list[str]:
     made = prefill(task, known, study="first", root=root)
     assert made.contract.confirmed == ()
     confirmed = made.contract.model_copy(update={"confirmed": tuple(POINTS)})
-    return [str(problem) for problem in contracts.problems(confirmed, task, root=root)]
+    return [str(problem) for problem in points.problems(confirmed, task, root=root)]
 
 
 def test_an_rlx_task_needs_nothing_but_confirmations(tmp_path: Path) -> None:

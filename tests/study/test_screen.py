@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rlx.study import approval
-from rlx.study import contract as contracts
+from rlx.study import approval, points
 from rlx.study import task as tasks
 from rlx.study.afford import Cost, affords
 from rlx.study.contract import POINTS
@@ -32,8 +31,8 @@ def test_eight_points_in_their_order_with_all_that_was_agreed(tmp_path: Path) ->
     rows = screen(
         contract,
         task,
-        problems=contracts.problems(contract, task, root=tmp_path),
-        notes=contracts.notes(contract, task),
+        problems=points.problems(contract, task, root=tmp_path),
+        notes=points.notes(contract, task),
         affords=told.lines("success_rate"),
         forgeable=approval.forgeable("asserted"),
     )
@@ -70,7 +69,7 @@ def test_what_is_open_says_why(tmp_path: Path) -> None:
     rlx_repo(tmp_path)
     task = rlx_task(tmp_path)
     empty = Contract(study="a", task="lift", task_sha256=tasks.sha256(task))
-    rows = screen(empty, task, problems=contracts.problems(empty, task, root=tmp_path))
+    rows = screen(empty, task, problems=points.problems(empty, task, root=tmp_path))
     assert not any(row.is_settled for row in rows)
     by_point = {row.point: row for row in rows}
     assert by_point["budget"].problems[0].startswith("`budget` is missing (rlx study amend a -s 'budget={")

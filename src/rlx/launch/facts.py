@@ -10,7 +10,7 @@ from rlx import sandbox
 from rlx.launch.examined import Examined
 from rlx.launch.executor import LOCAL
 from rlx.launch.resources import core_places, gpu_places, memory_places
-from rlx.study import approval, gates
+from rlx.study import approval, gates, points
 from rlx.study import contract as contracts
 from rlx.study import task as tasks
 from rlx.study.contract import Contract, Hardware
@@ -28,7 +28,7 @@ def facts_of(study: Study, contract: Contract, task: Task, examined: Examined) -
     return Facts(
         now=time.time(),
         contract_sha256=contracts.sha256(study.contract_path),
-        contract_problems=tuple(str(one) for one in contracts.problems(contract, task, root=study.root)),
+        contract_problems=tuple(str(one) for one in points.problems(contract, task, root=study.root)),
         task_problems=tasks.problems(task, study.root),
         plan=examined.plan,
         content=examined.content,

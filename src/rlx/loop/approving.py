@@ -13,7 +13,7 @@ from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.founding import noticed, overview, tell_hooks
 from rlx.loop.measures import measures, refuse_others
-from rlx.study import approval
+from rlx.study import approval, points
 from rlx.study import contract as contracts
 from rlx.study.approval import Statement
 from rlx.study.contract import Contract
@@ -29,7 +29,7 @@ def approve(
     """
     noticed(study)
     contract, task = study.contract(), study.task()
-    found = contracts.problems(contract, task, root=study.root)
+    found = points.problems(contract, task, root=study.root)
     if found:
         raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
     try:

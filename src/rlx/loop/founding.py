@@ -23,7 +23,7 @@ from rlx.loop.measures import refuse_others
 from rlx.runs.project import runs_folder
 from rlx.runs.run import Run, names
 from rlx.runs.summary import costs
-from rlx.study import approval, derive, remedy
+from rlx.study import approval, derive, points, remedy
 from rlx.study import contract as contracts
 from rlx.study import document as documents
 from rlx.study import task as tasks
@@ -333,9 +333,9 @@ def _seed_seconds(root: Path, task: Task) -> float | None:
 def _refuse_misread(contract: Contract, task: Task, root: Path) -> None:
     """Refuse guardrails that the evaluation cannot work out, before anything is written."""
     assert contract.evaluation is not None
-    known = contracts.guarded(task, contract.evaluation.level, root)
+    known = points.guarded(task, contract.evaluation.level, root)
     for guardrail in contract.guardrails:
-        for says, meant in contracts.misread(guardrail, known):
+        for says, meant in points.misread(guardrail, known):
             margin = f":{guardrail.margin:g}" if guardrail.margin else ""
             other = remedy.figure(task, guardrail, known) or "for example --guard success_rate:0.02"
             hint = f"--guard {shlex.quote(meant + margin)}" if meant else other
@@ -350,7 +350,7 @@ def _with(contract: Contract, settings: Mapping[str, Any]) -> Contract:
 def _confirmed(contract: Contract, task: Task, root: Path) -> Contract:
     """Confirm every point that is complete: approving the contract is what says that somebody has looked at them."""
     whole = contract.model_copy(update={"confirmed": tuple(POINTS)})
-    open_points = {one.point for one in contracts.problems(whole, task, root=root)}
+    open_points = {one.point for one in points.problems(whole, task, root=root)}
     return contract.model_copy(update={"confirmed": tuple(point for point in POINTS if point not in open_points)})
 
 
@@ -406,12 +406,12 @@ def _amend(study: Study, changes: Sequence[str]) -> None:
 
 def _looked_at(study: Study, contract: Contract, changed: Collection[str], task: Task) -> Contract:
     """Count points as confirmed whose keys were changed, or which lack nothing since: somebody has looked at them."""
-    lacked = {one.point for one in contracts.problems(study.contract(), task, root=study.root)
-              if one.says != contracts.UNCONFIRMED}  # fmt: skip
+    lacked = {one.point for one in points.problems(study.contract(), task, root=study.root)
+              if one.says != points.UNCONFIRMED}  # fmt: skip
     complete = _confirmed(contract, task, study.root).confirmed
     seen = {point for point in complete if point in lacked or point in {_POINT_OF.get(key, key) for key in changed}}
-    points = tuple(point for point in POINTS if point in contract.confirmed or point in seen)
-    return contract.model_copy(update={"confirmed": points})
+    confirmed = tuple(point for point in POINTS if point in contract.confirmed or point in seen)
+    return contract.model_copy(update={"confirmed": confirmed})
 
 
 _POINT_OF = {"guardrails": "metric", "task_sha256": "task"}
@@ -443,7 +443,7 @@ def tell_hooks(study: Study) -> None:
 def overview(study: Study) -> dict[str, Any]:
     """Return the contract's eight points as they stand, what the budget affords, and what is missing."""
     contract, task, state = study.contract(), study.task(), study.state()
-    found = contracts.problems(contract, task, root=study.root)
+    found = points.problems(contract, task, root=study.root)
     return {
         "study": study.name,
         "task": study.task_name,
@@ -470,7 +470,7 @@ def _rehearsal(study: Study, state: State) -> str:
     return went if is_of_this else f"none of this contract, which was amended since: {rehearse} (before it {went})"
 
 
-def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[contracts.Problem]) -> tuple[Row, ...]:
+def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[points.Problem]) -> tuple[Row, ...]:
     level = contract.automation.approval if contract.automation else "asserted"
     return screen(
         contract, task, problems=problems, notes=_notes(study, contract, task), affords=_affords(study, contract),
@@ -478,12 +478,12 @@ def _screen(study: Study, contract: Contract, task: Task, problems: Sequence[con
     )  # fmt: skip
 
 
-def _notes(study: Study, contract: Contract, task: Task) -> tuple[contracts.Problem, ...]:
+def _notes(study: Study, contract: Contract, task: Task) -> tuple[points.Problem, ...]:
     """Return what should be known of a contract, also that its baseline lacks what was confirmed before on its task."""
     others = [one for one in studies(study.root) if one.task_name == study.task_name and one != study]
     lacking = [(one, handover.pending(one, one.state())) for one in others]
     says = [f"what `{one.name}` confirmed is not in it; to begin with that: {how}" for one, how in lacking if how]
-    return (*contracts.notes(contract, task), *(contracts.Problem("baseline", one) for one in says))
+    return (*points.notes(contract, task), *(points.Problem("baseline", one) for one in says))
 
 
 def _affords(study: Study, contract: Contract) -> tuple[str, ...]:

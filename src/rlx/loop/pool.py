@@ -15,8 +15,7 @@ from rlx.launch.reconcile import reconcile
 from rlx.loop import proceed, scores
 from rlx.loop.scores import Measured, Say
 from rlx.runs.run import Run
-from rlx.study import contract as contracts
-from rlx.study import remedy
+from rlx.study import points, remedy
 from rlx.study.afford import claim_effect
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
@@ -77,7 +76,7 @@ def _warnings(study: Study, found: Sequence[Measured], sd: float) -> list[str]:
 
 def unguarded(contract: Contract, figures: Iterable[str]) -> list[tuple[str, str]]:
     """Return what is wrong with guardrails beside the figures that were seen to be reported, and what mends it."""
-    found = [(guard, *one) for guard in contract.guardrails for one in contracts.misread(guard, sorted(figures))]
+    found = [(guard, *one) for guard in contract.guardrails for one in points.misread(guard, sorted(figures))]
     return [(says, remedy.guardrail(contract, guard, meant) if meant else "") for guard, says, meant in found]
 
 

@@ -20,7 +20,7 @@ from rlx.launch.reconcile import reconcile
 from rlx.loop import handover, notes, scores
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
-from rlx.study import gates, stops
+from rlx.study import gates, points, stops
 from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
@@ -53,7 +53,7 @@ def planned(study: Study) -> Agenda:
 def position(study: Study) -> Position:
     """Return where a study stands."""
     state, contract = study.state(), study.contract()
-    problems = contracts.problems(contract, study.task(), root=study.root)
+    problems = points.problems(contract, study.task(), root=study.root)
     left = left_of(state, contract)
     metric = contract.metric
     wanted, pool = metric.seeds if metric else 0, door.pool_seeds(contract)
@@ -62,7 +62,7 @@ def position(study: Study) -> Position:
         study=study.name,
         option=study.option,
         missing=tuple(map(str, problems)),
-        unconfirmed=all(one.says == contracts.UNCONFIRMED for one in problems),
+        unconfirmed=all(one.says == points.UNCONFIRMED for one in problems),
         settles=_settles(problems),
         is_rehearsed=is_rehearsed(study, state),
         **_rehearsal(state),
@@ -106,7 +106,7 @@ def is_reported(study: Study) -> bool:
         return False
 
 
-def _settles(problems: Sequence[contracts.Problem]) -> str:
+def _settles(problems: Sequence[points.Problem]) -> str:
     """Return the command to begin with; a mission is put into words by the metric, so that is settled before."""
     commands = [one.hint for one in problems if one.is_command]
     return min(commands, key=lambda command: " --mission " in command, default="")
@@ -276,8 +276,8 @@ def _left(left: Amount, contract: Contract) -> dict[str, Any]:
 
 def status_of(study: Study, state: State, contract: Contract) -> str:
     """Return blocked, ready or approved."""
-    found = contracts.problems(contract, study.task(), root=study.root)
-    return contracts.status(found, is_approved=not _approval_missing(study, state, contract))
+    found = points.problems(contract, study.task(), root=study.root)
+    return points.status(found, is_approved=not _approval_missing(study, state, contract))
 
 
 def findings(state: State) -> list[str]:
@@ -314,7 +314,7 @@ def status(study: Study) -> dict[str, Any]:
     """Return everything about where a study stands."""
     plan = planned(study)
     state, contract = study.state(), study.contract()
-    missing = [str(one) for one in contracts.problems(contract, study.task(), root=study.root)]
+    missing = [str(one) for one in points.problems(contract, study.task(), root=study.root)]
     return {
         "study": study.name,
         "task": study.task_name,

@@ -27,7 +27,7 @@ from rlx.loop.scores import Say, score_of
 from rlx.runs.run import Run
 from rlx.runs.summary import costs
 from rlx.study import contract as contracts
-from rlx.study import remedy
+from rlx.study import points, remedy
 from rlx.study.candidate import REHEARSAL
 from rlx.study.prefill import SLACK
 from rlx.study.recipe import SMOKE_SHARE, experiment_of
@@ -143,7 +143,7 @@ class Rehearsal:
         return self.study.evidence / "smoke"
 
     def _contract(self) -> str:
-        found = contracts.problems(self.study.contract(), self.study.task(), root=self.study.root)
+        found = points.problems(self.study.contract(), self.study.task(), root=self.study.root)
         if found:
             raise Refused(f"not settled: {'; '.join(map(str, found))}", hint=next_step(self.study).command)
         return "all eight points are settled"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from rlx.launch import door
 from rlx.launch.facts import unapproved
-from rlx.study import contract as contracts
+from rlx.study import points
 from rlx.study import task as tasks
 from rlx.study.gates import Reason
 from rlx.study.study import Study
@@ -29,4 +29,4 @@ def _reasons(study: Study) -> Iterator[Reason]:
         if reason.code != "APPROVAL_EXPIRED":
             yield reason
     if contract.task_sha256 != tasks.sha256(study.task()):
-        yield Reason("BLOCKED", contracts.OTHER_TASK, f"put it back: {study.task_path.relative_to(study.root)}")
+        yield Reason("BLOCKED", points.OTHER_TASK, f"put it back: {study.task_path.relative_to(study.root)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlx.figures import counted
-from rlx.study.contract import Problem
+from rlx.study.points import Problem
 from rlx.study.task import Place, Task
 from rlx.study.terms import POINTS, Contract, Point
 
