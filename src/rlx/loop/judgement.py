@@ -212,7 +212,7 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
     complexity = _complexity(study, state, identity)
     seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
-    anew = notes.begun_anew(state, identity, "confirmation")
+    anew = [says for side in (BASELINE, identity) for says in notes.begun_anew(state, side, "confirmation")]
     said = (*notes.longer(*seconds, against=BASELINE), *anew, *notes.elsewhere(study))
     return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
 
