@@ -162,10 +162,10 @@ class Rules:
         _require(after in ("draft", "validated", "debug", "reverted"), f"only {_who(after)} makes a candidate {after}")
         _require(not self._open[standing.id, "trial"], f"{standing.id} has a trial that has not ended")
         if after == "validated":
-            plan, content = _text(event, "plan"), event.get("content")
+            plan, content, patch = _text(event, "plan"), event.get("content"), event.get("patch")
             if standing.plan not in (None, plan):
                 self._set_aside(standing.id)
-            standing = replace(standing, plan=plan, contract=self.contract, content=content)
+            standing = replace(standing, plan=plan, contract=self.contract, content=content, patch=patch)
         if after == "reverted":
             standing = replace(standing, taken_back=str(event.get("why", "")))
         self._move(standing, after)
