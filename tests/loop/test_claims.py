@@ -85,7 +85,8 @@ def test_a_claim_counts_up_to_a_seed_that_was_cut_off_and_not_trained_again() ->
 
 @pytest.mark.parametrize(("level", "answer"), [("reported", "provisional"), ("pinned", "confirmed")])
 def test_a_claim_by_the_trainings_own_word_is_decided_and_stays_provisional(level: str, answer: str) -> None:
-    ours, theirs = ([Measured(1000 + seed, "run", gain + seed, level) for seed in range(10)] for gain in (0.0, 100.0))
+    ours = [Measured(1000 + seed, "run", 0.0 + seed, level) for seed in range(10)]
+    theirs = [Measured(1000 + seed, "run", 100.0 + seed, level) for seed in range(10)]
     found = confirm([one.score for one in ours], [one.score for one in theirs], seeds=10)
     judged = Judged("c001", "baseline", found, (ours, theirs), Complexity(0), {}, (None, None))
 
