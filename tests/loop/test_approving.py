@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -139,3 +140,22 @@ def test_a_pipe_in_the_place_of_a_file_of_the_study_is_refused_at_once(study: St
         done = subprocess.run([sys.executable, "-m", "rlx", *command], cwd=study.root, capture_output=True, timeout=30)
         assert done.returncode in ((2, 3, 6) if name != "active.json" else (0, 2, 3, 4, 6)), (command, done)
         assert b"a bug" not in done.stderr
+
+
+def test_a_copied_study_has_neither_the_approval_of_the_first_nor_one_of_its_own(study: Study) -> None:
+    """Else one approval would pay for as many claims as there are copies."""
+    approve(study, by="me")
+    shutil.copytree(study.folder, study.folder.with_name("second"))
+    copy = Study(study.root, study.task_name, "second")
+
+    with pytest.raises(Refused, match=r"the approval is for pole/faster, and this is pole/second: a copied"):
+        door.launch(copy, Order("baseline", "baseline"))
+    with pytest.raises(Refused, match=r"the contract is that of pole/faster, and this is pole/second"):
+        approve(copy, by="me")
+
+    refused = [event for event in copy.ledger.events() if event.kind == "refused"]
+    assert [(one["action"], [reason["code"] for reason in one["reasons"]]) for one in refused] == [
+        ("launch", ["APPROVAL"]),
+        ("approve", ["APPROVAL"]),
+    ]
+    assert door.launch(study, Order("baseline", "baseline"), is_dry=True).seeds, "the first goes on"

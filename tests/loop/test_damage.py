@@ -61,6 +61,23 @@ def test_what_a_candidate_said_of_itself_is_verified(told: Told) -> None:
     assert "candidates/c001.json is not what was proposed" in verify(told.study)["problems"]
 
 
+def test_code_that_is_not_what_was_checked_is_verified_and_judges_nothing(tmp_path: Path) -> None:
+    """A shorter patch would win ties, another one would be handed over as what was confirmed."""
+    told = Told(tmp_path)
+    name = told.checked(0.01)
+    told.trained(name, (400.0, 401.0, 402.0))
+    path = told.study.patch_path(name)
+    assert not any(path.name in one for one in verify(told.study)["problems"])
+    path.write_text("+1\n")
+    assert f"candidates/{path.name} is not what was checked" in verify(told.study)["problems"]
+    for word in ("verdict", "decide"):
+        (reason,) = typed(told.study.root, f"rlx {word} {name}", code=4)["reasons"]
+        assert (reason["code"], reason["says"]) == ("CANDIDATE", f"candidates/{path.name} is not what was checked")
+    assert [one["action"] for one in told.study.ledger.events() if one.kind == "refused"] == ["judge", "judge"]
+    path.unlink()
+    assert f"candidates/{path.name} is gone" in verify(told.study)["problems"]
+
+
 @pytest.mark.parametrize("name", ["contract.yaml", "task.yaml"])
 @pytest.mark.parametrize(("content", "code"), [("", 2), ("- 1\n", 2), (None, 3)])
 def test_a_document_that_was_there_is_restored_and_not_made_anew(

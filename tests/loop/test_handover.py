@@ -9,7 +9,7 @@ import pytest
 
 from rlx import files
 from rlx.config.load import document, read
-from rlx.errors import Refused
+from rlx.errors import EvidenceInvalid, Refused
 from rlx.loop import proceed
 from rlx.loop.founding import Wishes, new_study, overview
 from rlx.loop.handover import by_arguments
@@ -33,18 +33,34 @@ index 0000000000000000000000000000000000000000..d00491fd7e5bb6fa28c517a0bb32b8b5
 """
 
 
+class Written(Told):
+    """A study whose candidates have these changes, the second on top of the first, and this code."""
+
+    changes: dict[str, dict[str, object]]
+    code: str
+
+    def propose(self, name: str) -> None:
+        under = {"c001": "baseline", "c002": "c001"}[name]
+        one = Candidate(id=name, kind="code", hypothesis="why", builds_on=under, changes=self.changes[name])
+        self.tell(
+            "proposed", candidate=name, kind="code", sha256=candidates.write(one, self.study.candidate_path(name))
+        )
+
+    def validate(self, name: str) -> None:
+        code = self.code.encode() if name == "c002" else b""
+        files.write_atomic(self.study.patch_path(name), code)
+        self.tell("moved", candidate=name, before="draft", after="validated", why="checked", plan=f"{name}-plan",
+                  patch=files.sha256(code))  # fmt: skip
+
+
 def confirmed(root: Path, *, changes: dict[str, object], code: str = "") -> Study:
     """Return a study of which c001, which advanced, and c002 on top of it, with these changes, were confirmed."""
-    told = Told(root)
+    told = Written(root)
+    told.changes, told.code = {"c001": {"algo.gamma": 0.9} if changes else {}, "c002": changes}, code
     told.bring("c001", "advanced")
     told.bring("c002", "advanced")
     told.claim("c002")
     told.decide("c002", "confirmed", effect=3.0, interval=[1.0, 5.0], n=[2, 2], test="claim", against="baseline")
-    below = {"algo.gamma": 0.9} if changes else {}
-    for name, under, own in (("c001", "baseline", below), ("c002", "c001", changes)):
-        one = Candidate(id=name, kind="code", hypothesis="why", builds_on=under, changes=own)
-        candidates.write(one, told.study.candidate_path(name))
-    files.write_atomic(told.study.patch_path("c002"), code.encode())
     return told.study
 
 
@@ -67,6 +83,20 @@ def test_the_commands_of_a_report_put_the_confirmed_config_and_code_into_the_pro
     assert new == "rlx study new NAME --config configs/pole_faster_c002.yaml"
     begun = new_study(root, "further", Wishes(), config=root / "configs" / "pole_faster_c002.yaml")
     assert begun["task"] == "pole_faster_c002"
+
+
+@pytest.mark.parametrize(("file", "says"), [("c002.patch", "is not what was checked"),
+                                            ("c001.json", "is not what was proposed")])  # fmt: skip
+def test_what_was_edited_after_it_was_confirmed_is_never_handed_over(root: Path, file: str, says: str) -> None:
+    study = confirmed(root, changes={"algo.learning_rate": 0.5}, code=CODE)
+    path = study.folder / "candidates" / file
+    honest = path.read_text()
+    path.write_text(honest.replace("+1\n", "+2\n").replace("0.9", "0.8"))
+    with pytest.raises(EvidenceInvalid, match=f"candidates/{file} {says}"):
+        report(study)
+    assert not study.handover_path.exists()
+    path.write_text(honest)
+    assert report(study)["handover"]
 
 
 def test_a_confirmed_change_of_code_alone_gets_a_task_of_its_own_for_the_next_study(root: Path) -> None:

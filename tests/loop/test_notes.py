@@ -42,3 +42,12 @@ def test_seeds_that_were_stopped_under_way_and_trained_again_are_named(tmp_path:
     )
     assert list(notes.begun_anew(story.state, name, "trial")) == [says]
     assert list(notes.begun_anew(story.state, "baseline", "baseline")) == []
+
+
+def test_seeds_whose_supervisor_died_under_way_are_named_too(tmp_path: Path) -> None:
+    story = Told(tmp_path)
+    story.intend("claim", "baseline", "confirmation", (1000, 1001))
+    story.start("claim")
+    story.end("claim", (1000,), "lost", states={"1000": "completed", "1001": "lost"})
+    (says,) = notes.begun_anew(story.state, "baseline", "confirmation")
+    assert says.startswith("1 seed of baseline lost under way and trained again")

@@ -685,7 +685,7 @@ def test_a_seed_that_others_are_compared_with_is_trained_again_as_often_as_it_ta
         assert story.state.escalation is None
         story.intend(f"j{number}", name, phase, (seed,))
         story.start(f"j{number}")
-        story.end(f"j{number}", (seed,) if how else (), outcome="cancelled", states={str(seed): how} if how else None)
+        story.end(f"j{number}", (seed,) if how else (), outcome="lost", states={str(seed): how} if how else None)
         assert story.state.cut_off(name, phase) == {seed}
         assert next_seeds(story.state, name, "search" if phase == "promotion" else "confirm", 1) == (seed,)
     assert f"{seed} of {name} ({phase}) lost or stopped 3 times" in str(story.state.escalation)
@@ -694,6 +694,30 @@ def test_a_seed_that_others_are_compared_with_is_trained_again_as_often_as_it_ta
     assert says(story) == []
     assert story.state.cut_off(name, phase) == frozenset()
     assert seed in story.state.used_seeds(name)
+
+
+@pytest.mark.parametrize("side", ["baseline", "c001"])
+def test_a_claim_s_seed_that_was_stopped_under_way_calls_for_a_person_before_it_is_trained_again(side: str) -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    states = {"1000": "completed", "1001": "interrupted", "1002": "prepared"}
+    story.job("claim", side, "confirmation", (1000, 1001, 1002), outcome="cancelled", states=states)
+
+    assert f"seed 1001 of {side} (confirmation) stopped under way" in str(story.state.escalation)
+    assert story.state.cut_off(side, "confirmation") == {1001, 1002}
+    story.approve(goes_on=True)
+    story.job("again", side, "confirmation", (1001, 1002))
+    assert (says(story), story.state.escalation) == ([], None)
+
+
+def test_a_claim_s_seeds_that_a_stop_never_let_begin_or_that_were_lost_call_for_nobody() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.job("stopped", "c001", "confirmation", (1000,), outcome="cancelled", states={"1000": "prepared"})
+    story.job("lost", "c001", "confirmation", (1001,), outcome="lost", states={"1001": "lost"})
+
+    assert story.state.escalation is None
+    assert story.state.cut_off("c001", "confirmation") == {1000, 1001}
 
 
 def test_a_seed_of_the_baseline_that_failed_by_itself_is_replaced() -> None:

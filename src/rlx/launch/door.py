@@ -147,7 +147,7 @@ def _validate(held: Held, examined: Examined, state: str, plan: str | None) -> N
         _move(held, identity, "validated", "draft", "edited after it was checked")
     held.append(
         "moved", candidate=identity, before="draft", after="validated", why="checked", plan=examined.plan,
-        content=examined.content,
+        content=examined.content, patch=files.sha256(worktree.patch_text(examined.changes)),
     )  # fmt: skip
 
 

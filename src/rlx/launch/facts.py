@@ -45,7 +45,12 @@ def facts_of(study: Study, contract: Contract, task: Task, examined: Examined) -
 
 def approval_problems(study: Study, state: State) -> tuple[str, ...]:
     """Return what the approval that the ledger has cannot show, verified anew; the gates say if it is void or over."""
-    return tuple(approval.unproven(state.approval.event, root=study.root)) if state.approval else ()
+    if state.approval is None:
+        return ()
+    event, own = state.approval.event, f"{study.task_name}/{study.name}"
+    is_own = event.get("study") == own
+    says = f"the approval is for {event.get('study')}, and this is {own}: a copied or renamed study has none"
+    return (*(() if is_own else (says,)), *approval.unproven(event, root=study.root))
 
 
 def unapproved(study: Study, state: State, contract: Contract) -> tuple[Reason, ...]:

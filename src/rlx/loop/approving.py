@@ -29,6 +29,7 @@ def approve(
     """
     noticed(study)
     contract, task = study.contract(), study.task()
+    _refuse_copy(study, contract)
     found = points.problems(contract, task, root=study.root)
     if found:
         raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
@@ -67,6 +68,15 @@ def approve(
         "goes_on_after": halted,
         "forgeable": list(approval.forgeable(fields["level"], human=human)),
     }
+
+
+def _refuse_copy(study: Study, contract: Contract) -> None:
+    """Refuse a study in whose folder the contract of another lies: its claims are that one's."""
+    theirs, own = f"{contract.task}/{contract.study}", f"{study.task_name}/{study.name}"
+    if theirs != own:
+        says = f"the contract is that of {theirs}, and this is {own}: a copy is no study of its own"
+        _refuse_approval(study, [says])
+        raise Refused(says, hint="rename its folder as it was, or begin another: rlx study new NAME")
 
 
 _APPROVES = {

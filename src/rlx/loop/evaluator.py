@@ -204,13 +204,14 @@ class Evaluator:
         view, name = Run(self.study.root / "runs" / run), self.contract.metric.name
         for seed in expected:
             value = view.seed(seed).last(name)
-            if value is None:
-                known = ", ".join(view.metric_names()) or "nothing"
-                raise EvidenceInvalid(
-                    f"{run}: seed {seed} logged no `{name}`; it logged {known}", hint=f"rlx explain-metrics {run}"
-                )
+            known = ", ".join(view.metric_names()) or "nothing"
+            says = f"{run}: seed {seed} logged no `{name}`; it logged {known}"
+            if value is None and _is_yardstick(candidate, out):
+                raise EvidenceInvalid(says, hint=f"rlx explain-metrics {run}")
+            found = {"failure": {"code": "policy", "says": says}} if value is None else {}
+            figures = {} if value is None else {name: value}
+            document = {"schema": 1, "level": "reported", "figures": figures, "episodes": [], "enforced": {}, **found}
             file = out / f"{candidate}_{seed}.json"
-            document = {"schema": 1, "level": "reported", "figures": {name: value}, "episodes": [], "enforced": {}}
             file.parent.mkdir(parents=True, exist_ok=True)
             files.write_json(file, document)
             yield Result(seed, file, document)

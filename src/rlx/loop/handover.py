@@ -11,7 +11,9 @@ from typing import Any
 import yaml
 
 from rlx import files, tools
+from rlx.errors import EvidenceInvalid
 from rlx.launch import worktree
+from rlx.loop import warrant
 from rlx.study.changes import keys_of, nested
 from rlx.study.recipe import changes_of
 from rlx.study.scope import Change
@@ -31,6 +33,9 @@ class Handover:
 
 def write(study: Study, state: State) -> Handover | None:
     """Write the patch that takes the incumbent over, beside the report; without an incumbent there is none."""
+    for one in study.chain(state.incumbent)[1:] if state.incumbent else ():
+        for says in warrant.others(study, state.candidates[one.id]):
+            raise EvidenceInvalid(f"{says}: no patch of it was confirmed", hint="put it back as it was")
     patch = _patch(study, state.incumbent) if state.incumbent else b""
     if patch:
         files.write_atomic(study.handover_path, patch)

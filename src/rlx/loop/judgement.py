@@ -68,7 +68,7 @@ class Judged:
         if self.objections:
             return "invalid"
         if isinstance(self.result, Confirmation):
-            return self.result.answer
+            return "provisional" if self._is_only_reported else self.result.answer
         return "harmful" if self.result.step == "advance" and self._harmed else self.result.step
 
     @property
@@ -78,8 +78,15 @@ class Judged:
 
     @property
     def reason(self) -> str:
+        if self._is_only_reported:
+            return f"{self.result.reason}, but by the trainings' own word (reported), which moves no incumbent"
         is_stopped = isinstance(self.result, Race) and self.answer == "harmful"
         return f"{self.result.reason}, but it harms {', '.join(self._harmed)}" if is_stopped else self.result.reason
+
+    @property
+    def _is_only_reported(self) -> bool:
+        is_shown = isinstance(self.result, Confirmation) and self.result.answer == "confirmed"
+        return is_shown and self.level == "reported"
 
     @property
     def _harmed(self) -> list[str]:
@@ -212,7 +219,7 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
     complexity = _complexity(study, state, identity)
     seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
-    anew = notes.begun_anew(state, identity, "confirmation")
+    anew = [says for side in (BASELINE, identity) for says in notes.begun_anew(state, side, "confirmation")]
     said = (*notes.longer(*seconds, against=BASELINE), *anew, *notes.elsewhere(study))
     return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
 

@@ -24,14 +24,18 @@ def beside(study: Study, identity: str, against: str) -> str:
 
 
 def begun_anew(state: State, candidate: str, phase: Phase) -> Iterator[str]:
-    """Yield that seeds were stopped and trained again: the same ones, which is the same only where training repeats."""
-    stopped = {seed for job in state.jobs_of(candidate, phase) if job.outcome == "cancelled" and not job.is_set_aside
-               for seed in job.again if job.seed_states.get(seed) != "prepared"}  # fmt: skip
-    if stopped:
-        yield (
-            f"{counted(len(stopped), 'seed')} of {candidate} stopped under way and trained again: "
-            "look whether its training repeats itself, else that was a second try"
-        )
+    """Yield that seeds were cut off and trained again: the same ones, which is the same only where training repeats."""
+    cut: dict[str, set[int]] = {"stopped": set(), "lost": set()}
+    for job in state.jobs_of(candidate, phase):
+        if not job.is_set_aside:
+            begun = {seed for seed in job.again if job.seed_states.get(seed) != "prepared"}
+            cut["stopped" if job.outcome == "cancelled" else "lost"] |= begun
+    for how, seeds in cut.items():
+        if seeds:
+            yield (
+                f"{counted(len(seeds), 'seed')} of {candidate} {how} under way and trained again: "
+                "look whether its training repeats itself, else that was a second try"
+            )
 
 
 def elsewhere(study: Study) -> Iterator[str]:

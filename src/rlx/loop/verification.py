@@ -15,7 +15,7 @@ from rlx import files, tools
 from rlx.errors import EvidenceInvalid, FileDamaged, Refused, RlxError
 from rlx.launch import governed
 from rlx.launch.weights import weights_of
-from rlx.loop import proceed, scores
+from rlx.loop import proceed, scores, warrant
 from rlx.loop.evaluator import Evaluator, figures_again
 from rlx.runs.run import Run
 from rlx.study import ledger as ledgers
@@ -40,9 +40,9 @@ def verify(study: Study) -> dict[str, Any]:
         for what, says in _checks(study, state, event, evidence):
             checked[what] += 1
             problems += [says] if says else []
-    for identity, standing in state.candidates.items():
+    for standing in state.candidates.values():
         checked["candidates"] += 1
-        problems += _candidate_problems(study, identity, standing.sha256)
+        problems += warrant.others(study, standing)
     problems += _pin_problems(study)
     checked["pinned evaluator"] += 1
     step = proceed.next_step(study)
@@ -82,16 +82,6 @@ def _score_problem(study: Study, event: Event) -> str:
     told = files.number(event["score"])
     is_same = math.isclose(again, told, rel_tol=CLOSE, abs_tol=CLOSE) or (again != again and told != told)
     return "" if is_same else f"{event['file']}: its episodes give {again:g}, the ledger says {told:g}"
-
-
-def _candidate_problems(study: Study, identity: str, sha256: str) -> list[str]:
-    """Return what is wrong with what a candidate says of itself: reports tell its hypothesis and its changes."""
-    path = study.candidate_path(identity)
-    try:
-        is_same = files.sha256(files.read_bytes(path)) == sha256
-    except (OSError, FileDamaged):
-        return [f"candidates/{path.name} is gone"]
-    return [] if is_same else [f"candidates/{path.name} is not what was proposed"]
 
 
 def _weights_problem(study: Study, run: str, seed: int, sha256: str) -> str:

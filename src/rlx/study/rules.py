@@ -7,9 +7,10 @@ names, and with it the head's and the incumbent's; a claim that was not shown is
 advanced candidate where it is. `moved` rows are for validated, draft, debug and reverted. The baseline and the
 rehearsal have no standing; their jobs count like any other. Smoke runs use up seconds and no seeds. A seed that was
 lost or stopped is free once more, so that the same one is trained again; one that others are compared with (the
-baseline's, a head's fresh ones) as often as it takes, for another would take its place. What a candidate trained before
-it was mended (checked with another plan) is set aside. Every claim is about confirmation seeds that no earlier one was
-about.
+baseline's, a head's fresh ones) as often as it takes, for another would take its place. Where training does not repeat
+itself that is another roll: a claim's seed that was stopped under way calls for a person first. What a candidate
+trained before it was mended (checked with another plan) is set aside. Every claim is about confirmation seeds that no
+earlier one was about.
 
 What is not covered: whether figures are right (`study verify` recomputes them), whether a signature holds, when an
 approval ran out, and the limits of the contract, whose text is not in the ledger (`gates` has those).
@@ -161,10 +162,10 @@ class Rules:
         _require(after in ("draft", "validated", "debug", "reverted"), f"only {_who(after)} makes a candidate {after}")
         _require(not self._open[standing.id, "trial"], f"{standing.id} has a trial that has not ended")
         if after == "validated":
-            plan, content = _text(event, "plan"), event.get("content")
+            plan, content, patch = _text(event, "plan"), event.get("content"), event.get("patch")
             if standing.plan not in (None, plan):
                 self._set_aside(standing.id)
-            standing = replace(standing, plan=plan, contract=self.contract, content=content)
+            standing = replace(standing, plan=plan, contract=self.contract, content=content, patch=patch)
         if after == "reverted":
             standing = replace(standing, taken_back=str(event.get("why", "")))
         self._move(standing, after)
@@ -254,6 +255,7 @@ class Rules:
         else:
             self._launch(job)
         self._finish(ended)
+        self._tire(ended)
         self._despair(ended)
 
     def _once_more(self, job: Job, states: Mapping[int, str]) -> frozenset[int]:
@@ -295,8 +297,6 @@ class Rules:
 
         A trial that leaves none is its candidate's to mend; seeds that were cut off are trained again first.
         """
-        if job.again:
-            self._tire(job)
         if job.is_open or job.phase in ("smoke", "trial") or not job.used_seeds or job.again:
             return
         known = self.evaluations.get((job.candidate, job.phase), {})
@@ -310,13 +310,17 @@ class Rules:
         self.escalation = f"{told}; {PINNED}" if job.candidate == BASELINE else told
 
     def _tire(self, job: Job) -> None:
-        """Call for a person where a seed that must not be replaced is cut off again and again."""
-        known = self._cut_off[job.candidate]
-        cut = [str(seed) for seed in sorted(job.again) if known[seed] >= PATIENCE]
-        if job.is_yardstick and cut:
-            told = f"seed{'s'[: len(cut) > 1]} {', '.join(cut)} of {job.candidate} ({job.phase})"
+        """Call for a person where a seed is cut off again and again, or a claim's was stopped: each is another try."""
+        begun = [seed for seed in sorted(job.again) if job.seed_states.get(seed) != "prepared"]
+        if job.phase == "confirmation" and job.outcome == "cancelled":
+            cut, told = begun, "stopped under way: to train a seed of a claim again is a second try"
+        else:
+            cut = [seed for seed in begun if job.is_yardstick and self._cut_off[job.candidate][seed] >= PATIENCE]
+            told = f"lost or stopped {PATIENCE} times"
+        if cut:
+            which = f"seed{'s'[: len(cut) > 1]} {', '.join(map(str, cut))} of {job.candidate} ({job.phase})"
             why = f": {job.says[:MOST_SAID]}" if job.says else ""
-            self.escalation = f"{told} lost or stopped {PATIENCE} times{why}; see rlx logs {job.run}"
+            self.escalation = f"{which} {told}{why}; see rlx logs {job.run}"
 
     def weights_recorded(self, event: Event) -> None:
         name, run = _text(event, "candidate"), _text(event, "run")

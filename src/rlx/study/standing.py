@@ -31,7 +31,10 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a candidate stands; `plan` is what was checked, under `contract`; `content` is the plan without it."""
+    """Where a candidate stands; `plan` is what was checked, under `contract`; `content` is the plan without it.
+
+    `patch` is the hash of its change of code as it was checked; None where that was not recorded.
+    """
 
     id: str
     kind: str
@@ -40,6 +43,7 @@ class Standing:
     plan: str | None = None
     contract: str | None = None
     content: str | None = None
+    patch: str | None = None
     refusal: Event | None = None
     """Why its last check was refused, where nothing was done about it since."""
     decisions: tuple[Event, ...] = ()
