@@ -233,6 +233,19 @@ def test_a_run_whose_launch_died_before_its_intent_is_found(points: Points) -> N
     assert found.startswith("walk_c001_001: its launch died before the intent was written")
 
 
+def test_a_machine_that_cannot_start_a_worker_is_not_the_candidates_failure(points: Points) -> None:
+    faults = faults_of(points.traces["job"], points.lab.root)
+    full = next(one for one in faults if one.kind == FULL and one.call == "mkdir" and one.target.count(".scratch"))
+    points.fresh("job")
+    before = points.lab.study.ledger.events()
+    outcome = points.act("job", full)
+    assert has_struck(full, outcome)
+    (job,) = points.lab.study.state().jobs_of("c001", "trial")
+    assert (job.outcome, job.counted_seeds) == ("lost", ())
+    assert "No space left on device" in job.says
+    survives(points.lab, before, "job", outcome)
+
+
 def test_a_patch_that_does_not_apply_proposes_nothing(points: Points) -> None:
     points.fresh("propose")
     patch = points.lab.root / "guide.patch"

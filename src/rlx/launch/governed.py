@@ -234,6 +234,10 @@ class Ending:
     spent: Amount
     was_stopped: bool = False
     is_lost: bool = False
+    idle: frozenset[int] = frozenset()
+    """The seeds that no worker was begun for: nothing of a candidate's ran."""
+    trouble: str = ""
+    """Why none was."""
 
 
 def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
@@ -244,7 +248,7 @@ def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
             return
         seeds = [Seed(number, run.path / f"seed_{number}") for number in sorted(job.seeds)]
         is_excused = ending.was_stopped or ending.is_lost or job.candidate in NULL_LAUNCHES
-        states = {seed.number: _state(seed, is_excused=is_excused) for seed in seeds}
+        states = {seed.number: _state(seed, is_excused=is_excused or seed.number in ending.idle) for seed in seeds}
         outcome, says = outcome_of(seeds, states, ending)
         held.append(
             "ended", job=identity, outcome=outcome, seeds={str(seed): how for seed, how in states.items()},
@@ -255,6 +259,7 @@ def close(ledger: Ledger, identity: str, run: Run, ending: Ending) -> None:
 def outcome_of(seeds: Sequence[Seed], states: Mapping[int, str], ending: Ending) -> tuple[Outcome, str]:
     """Return how a job ended: completed where any seed did, else by what ended its seeds."""
     reasons = {seed.number: _reason(seed, states[seed.number]) for seed in seeds}
+    reasons |= dict.fromkeys(ending.idle, ending.trouble)
     alike: dict[str, list[str]] = {}
     for seed, reason in reasons.items():
         alike.setdefault(f"{states[seed]}: {reason}" if reason else "", []).append(str(seed))
@@ -262,7 +267,7 @@ def outcome_of(seeds: Sequence[Seed], states: Mapping[int, str], ending: Ending)
     found: dict[Outcome, bool] = {
         "cancelled": ending.was_stopped,
         "completed": COMPLETED in states.values(),
-        "lost": ending.is_lost,
+        "lost": ending.is_lost or states.keys() <= ending.idle,
         "timeout": any(reason.startswith(TIMEOUT) for reason in reasons.values()),
         "killed": any(reason.startswith(TOO_LARGE) for reason in reasons.values()),
         "oom": any(word in reason for reason in reasons.values() for word in MEMORY_WORDS),

@@ -148,6 +148,8 @@ class Supervisor:
     ended: list[tuple[_Worker, float]] = field(default_factory=list)
     """The workers that are no more, and how many seconds each took."""
     stop_signal: str = ""
+    trouble: OSError | None = None
+    """Why this machine could not start a worker."""
     kill_at: float = float("inf")
 
     def work(self) -> None:
@@ -155,15 +157,30 @@ class Supervisor:
         self._catch_signals()
         if workers.can_fork(self.run.config):
             workers.warm()
-        while self.workers or (self.waiting and not self.stop_signal):
-            while self.waiting and not self.stop_signal and (free := self._free):
-                self._start(self.waiting.pop(0), gpu=free[0])
+        while self.workers or self._may_begin:
+            while self._may_begin and (free := self._free):
+                self._begin(gpu=free[0])
             self._collect()
             self._enforce()
             if time.monotonic() >= self.kill_at:
                 self._signal_workers(signal.SIGKILL)
                 self.kill_at = time.monotonic() + GRACE_SECONDS
             time.sleep(POLL_SECONDS)
+        if self.trouble is not None:
+            raise self.trouble
+
+    @property
+    def _may_begin(self) -> bool:
+        return bool(self.waiting) and not self.stop_signal and self.trouble is None
+
+    def _begin(self, *, gpu: str | None) -> None:
+        """Start the next worker; where this machine cannot, those that run go on to their end and no other begins."""
+        try:
+            self._start(self.waiting[0], gpu=gpu)
+        except OSError as error:
+            self.trouble = error
+        else:
+            self.waiting.pop(0)
 
     @property
     def _free(self) -> tuple[str | None, ...]:
@@ -176,7 +193,12 @@ class Supervisor:
         from rlx.study.budget import Amount
 
         seeds = sum(len(worker.seeds) for worker, _ in self.ended)
-        return Ending(Amount(seeds, round(sum(took for _, took in self.ended), 3)), was_stopped=bool(self.stop_signal))
+        return Ending(
+            Amount(seeds, round(sum(took for _, took in self.ended), 3)),
+            was_stopped=bool(self.stop_signal),
+            idle=frozenset(seed.number for together in self.waiting for seed in together),
+            trouble=f"no worker could be started: {self.trouble}" if self.trouble else "",
+        )
 
     def _catch_signals(self) -> None:
         if self.run.is_opaque:  # a program moves to sessions of its own
