@@ -44,6 +44,17 @@ def test_of_several_that_are_queued_together_a_refused_one_leaves_none(told: Tol
     assert [(one["job"], one["candidate"]) for one in waiting] == [("q001", checked), ("q002", other)]
 
 
+def test_taking_back_what_nobody_proposed_is_not_found(told: Told) -> None:
+    typed(told.study.root, "rlx study revert nope --why limps", code=3)
+    typed(told.study.root, f"rlx study revert {told.checked(0.01)} --why limps", code=4)
+    typed(told.study.root, "rlx study revert baseline --why limps", code=4)
+
+
+def test_a_queue_is_worked_off_by_one_job_at_least(told: Told) -> None:
+    for most in (0, -3):
+        typed(told.study.root, f"rlx study queue --work --most {most}", code=2)
+
+
 def test_taking_back_shows_what_is_taken_and_asks_for_a_reason(told: Told) -> None:
     identity = told.checked(0.01)
     told.trained(identity, (400.0, 401.0, 402.0))

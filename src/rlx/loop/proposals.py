@@ -102,6 +102,7 @@ def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -
 
 def revert(study: Study, identity: str, *, why: str) -> dict[str, Any]:
     """Take a candidate back: head and incumbent fall to what they were before it."""
+    hypothesis = study.candidate(identity).hypothesis
     with study.ledger.held() as held:
         state = replay(held.events)
         standing = state.candidates.get(identity)
@@ -114,7 +115,7 @@ def revert(study: Study, identity: str, *, why: str) -> dict[str, Any]:
     return {
         "candidate": identity,
         "was": standing.state,
-        "hypothesis": study.candidate(identity).hypothesis,
+        "hypothesis": hypothesis,
         "says": str(last.get("says", "")) if last else "",
         "head": after.head,
         "head_before": state.head,
