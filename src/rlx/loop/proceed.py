@@ -17,7 +17,7 @@ from rlx.launch import door
 from rlx.launch.examined import failed_as_it_is, plan_of
 from rlx.launch.facts import unapproved
 from rlx.launch.reconcile import reconcile
-from rlx.loop import handover, notes, scores
+from rlx.loop import handover, notes, scores, stale
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
 from rlx.study import gates, stops
@@ -53,7 +53,7 @@ def planned(study: Study) -> Agenda:
 def position(study: Study) -> Position:
     """Return where a study stands."""
     state, contract = study.state(), study.contract()
-    problems = contracts.problems(contract, study.task(), root=study.root)
+    problems = stale.settled(study, contracts.problems(contract, study.task(), root=study.root))
     left = left_of(state, contract)
     metric = contract.metric
     wanted, pool = metric.seeds if metric else 0, door.pool_seeds(contract)
