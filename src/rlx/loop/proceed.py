@@ -162,7 +162,8 @@ def _standings(study: Study, state: State) -> list[Standing]:
         trained = sum(len(job.counted_seeds) for job in scores.ended(state, one.id, "trial"))
         look = RULE.first if trained < RULE.first else RULE.last
         wants = max(0, look - trained) if one.state == "inconclusive" and trained else 0
-        refused = "; ".join(str(reason.get("says")) for reason in one.refusal["reasons"]) if one.refusal else ""
+        reasons = one.refusal["reasons"] if one.refusal else ()
+        refused = "; ".join(str(reason.get("says")) for reason in reasons if reason.get("code") != "UNCHANGED")
         beside = notes.beside(study, one.id, state.head) if one.state in ("validated", "inconclusive") else ""
         standing = Standing(
             one.id, one.state, plan_now(study, one), trained, wants, refused=refused, beside=beside,
