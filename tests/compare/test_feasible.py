@@ -71,6 +71,12 @@ def test_what_was_not_tested_is_always_said() -> None:
     assert "which value training had cannot be told" in judged({5: 85.0, 10: 100.0}, nominal=None).notes
 
 
+def test_a_fall_below_the_random_policy_is_told_as_nothing_kept() -> None:
+    notes = judged({10: 100.0, 20: -82.0}).notes
+    assert "a cliff between 10 and 20: 20 keeps nothing of the gain, 10 100%" in notes
+    assert not any("182%" in note for note in notes)
+
+
 def test_cliffs_and_scores_that_go_up_and_down_are_named() -> None:
     cliff = judged({10: 100.0, 15: 95.0, 20: 10.0}).notes
     assert "a cliff between 15 and 20: 20 keeps 85% of the gain less than 15" in cliff

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rlx.compare.guardrails import Guard
 from rlx.compare.permutation import permutation_p
-from rlx.compare.race import ERRORS, RULE, Complexity, confirm, race
+from rlx.compare.race import ERRORS, RULE, Complexity, _apart, confirm, race
 
 HEAD = [310.0, 280.0, 355.0, 402.0, 298.0, 340.0]
 TEN = [*HEAD, 366.0, 275.0, 330.0, 345.0]
@@ -32,6 +32,21 @@ def test_a_candidate_that_is_far_ahead_gets_its_second_look_and_then_the_head() 
     assert last.effect == pytest.approx(200)
     assert last.interval.low < 200 < last.interval.high
     assert "p = 0.0011 ≤ 0.17 at 6 seeds" in last.reason
+
+
+def test_a_reason_has_digits_enough_to_be_true() -> None:
+    assert _apart(0.349, 0.35) == ("0.349", "0.35")
+    assert _apart(0.1712, 0.17) == ("0.171", "0.17")
+    assert _apart(0.01664, 0.05 / 3) == ("0.0166", "0.0167")
+    assert _apart(0.05 / 3, 0.05 / 3) == ("0.0167", "0.0167")
+    assert _apart(0.0011, 0.17) == ("0.0011", "0.17")
+
+
+@given(st.floats(0.0, 1.0), st.sampled_from([0.35, 0.17, 0.05, 0.05 / 3, 0.05 / 7]))
+def test_a_p_value_is_spelt_on_its_own_side_of_the_limit(p: float, limit: float) -> None:
+    assume(abs(p - limit) > 1e-9)
+    spelled, against = (float(one) for one in _apart(p, limit))
+    assert (spelled < against) == (p < limit)
 
 
 def test_a_candidate_that_is_behind_is_dropped_at_three_seeds_and_stays_dropped() -> None:

@@ -63,3 +63,8 @@ def test_a_space_nobody_can_describe_is_refused() -> None:
 def test_a_description_nobody_wrote_is_refused(document: Any) -> None:
     with pytest.raises(CheckpointInvalid, match="unknown space"):
         build(document)
+
+
+def test_the_parts_of_a_dict_stay_in_their_order_because_networks_read_them_in_it() -> None:
+    space = spaces.Dict(picture=spaces.Discrete(3), body=spaces.Discrete(2))
+    assert list(build(describe(space)).spaces) == ["picture", "body"]  # type: ignore[attr-defined]

@@ -393,3 +393,17 @@ def test_a_kill_at_any_git_of_an_add_is_repaired_by_the_next_add(root: Path, tmp
     assert killed == number - 1 >= 10
     assert git(root, "branch", "--list", "rlx/*") == ""
     assert tools.git("fsck", "--strict", folder=root) is not None
+
+
+def test_a_bare_repository_says_how_it_gets_files(root: Path) -> None:
+    git(root, "config", "core.bare", "true")
+    with pytest.raises(Refused, match="bare git repository") as caught:
+        head(root)
+    assert caught.value.hint == "git config core.bare false"
+
+
+def test_without_git_the_hint_is_to_install_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(root))
+    with pytest.raises(RlxError, match="no git was found") as caught:
+        head(root)
+    assert caught.value.hint == "install git"

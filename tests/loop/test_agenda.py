@@ -91,6 +91,16 @@ def test_a_candidate_that_is_as_it_failed_is_looked_at_and_one_that_cannot_be_me
     assert [step.action for step in (plan.next, *plan.also)] == ["propose", "report"]
 
 
+def test_a_candidate_that_failed_and_was_refused_since_says_what_refused_it() -> None:
+    changed = Standing("c001", "debug", ended="trot_c001_001: failed: KeyError")
+    assert agenda(replace(APPROVED, standings=(changed,))).next.why.endswith(
+        "changed since: when it is mended, check it"
+    )
+    refused = replace(changed, refused="train.py: not in scope", worktree="trees/c001")
+    why = agenda(replace(APPROVED, standings=(refused,))).next.why
+    assert why.endswith("was refused since (train.py: not in scope): mend it in trees/c001 and check it")
+
+
 def test_a_trial_of_which_seeds_were_lost_is_completed_and_leans_nowhere() -> None:
     short = Standing("c001", "inconclusive", "9f2c", trained=2, wants=1)
     assert agenda(replace(APPROVED, standings=(short,))).next.why == "c001 has 2 of 3 seeds: 1 further seed"

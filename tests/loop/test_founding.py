@@ -10,6 +10,7 @@ import pytest
 
 from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.hosts.cli.study import approve as approved
+from rlx.launch.worktree import head
 from rlx.loop.approving import approve
 from rlx.loop.founding import Wishes, find_task, new_study, new_task, overview, refresh_task
 from rlx.study import task as tasks
@@ -439,8 +440,26 @@ def test_a_file_that_went_stale_under_an_approved_study_is_put_back_by_the_hint(
     refused = typed(root, "rlx task refresh pole", code=4)
     put_back = refused["hint"].removeprefix("put it back: ")
     assert put_back.startswith("git checkout ")
+    told = typed(root, "rlx next")
+    assert told["command"] == put_back
+    assert "rlx task refresh" not in told["why"]
     subprocess.run(shlex.split(put_back), cwd=root, check=True, capture_output=True)
     assert overview(find(root))["status"] == "approved"
+
+
+def test_a_mend_that_is_pinned_after_the_approval_is_not_told_to_be_put_back(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    approve(find(root), by="me")
+    (root / "configs" / "pole.yaml").write_text(CONFIG.replace("64", "128"))
+    git(root, "commit", "-qam", "mended")
+    pinned = head(root)
+    typed(root, f"rlx study amend faster -s baseline.commit={pinned}")
+    another = "describe another task: rlx task new NAME --config configs/pole.yaml"
+    assert typed(root, "rlx task refresh pole", code=4)["hint"] == another
+    told = typed(root, "rlx next")
+    assert another in told["why"]
+    assert not told["command"].startswith(("rlx task refresh", "git checkout"))
 
 
 def test_a_repository_of_unknown_keys_is_led_to_a_scope_and_asked_for_its_figure(tmp_path: Path) -> None:

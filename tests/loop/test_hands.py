@@ -44,6 +44,17 @@ def test_of_several_that_are_queued_together_a_refused_one_leaves_none(told: Tol
     assert [(one["job"], one["candidate"]) for one in waiting] == [("q001", checked), ("q002", other)]
 
 
+def test_taking_back_what_nobody_proposed_is_not_found(told: Told) -> None:
+    typed(told.study.root, "rlx study revert nope --why limps", code=3)
+    typed(told.study.root, f"rlx study revert {told.checked(0.01)} --why limps", code=4)
+    typed(told.study.root, "rlx study revert baseline --why limps", code=4)
+
+
+def test_a_queue_is_worked_off_by_one_job_at_least(told: Told) -> None:
+    for most in (0, -3):
+        typed(told.study.root, f"rlx study queue --work --most {most}", code=2)
+
+
 def test_taking_back_shows_what_is_taken_and_asks_for_a_reason(told: Told) -> None:
     identity = told.checked(0.01)
     told.trained(identity, (400.0, 401.0, 402.0))
@@ -55,3 +66,22 @@ def test_taking_back_shows_what_is_taken_and_asks_for_a_reason(told: Told) -> No
         f"taken back: {identity}, advanced (p = 0.01 ≤ 0.17 at 6 seeds): a step of 0.01 learns faster",
         "why: it limps", f"head: {identity} → baseline", "incumbent: –", "next: rlx next",
     ]  # fmt: skip
+
+
+def test_a_dry_run_of_a_loop_is_refused_where_the_loop_would_be(told: Told) -> None:
+    refused = typed(told.study.root, "rlx study loop --agent true --dry-run", code=4)
+    assert "without a person" in refused["error"]
+    assert typed(told.study.root, "rlx study loop --dry-run")["ended"].startswith("dry run: ")
+
+
+def test_a_probe_that_is_named_is_there(told: Told) -> None:
+    tuning = "rlx propose --kind 'randomisation tuning' --hypothesis wider -s algo.learning_rate=0.02 --record probe="
+    refused = typed(told.study.root, f"{tuning}runs/nope/probes/friction.json", code=4)
+    assert "records.probe names `runs/nope/probes/friction.json`, which is not there" in refused["error"]
+    (told.study.root / "friction.json").write_text("{}")
+    typed(told.study.root, f"{tuning}friction.json")
+
+
+def test_code_in_a_scope_of_keys_alone_is_told_at_once(told: Told) -> None:
+    notes = typed(told.study.root, "rlx propose --kind code --hypothesis shorter")["notes"]
+    assert any("the scope has no files" in one for one in notes)

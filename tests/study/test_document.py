@@ -39,6 +39,7 @@ def contract_error(tmp_path: Path, text: str) -> ConfigError:
         ("study: a\ntask: b\nscope: {paths: envs}\n", '`scope.paths` is "envs"; expected a list', None),
         ("study: a\ntask: b\nguardrails:\n- {expresion: x}\n", ":4: `guardrails.0.expression` is missing", None),
         ("study: a\ntask: b\nmetric: [\n", "not valid YAML", None),
+        ("schema: 2\nstudy: a\ntask: b\nother: 1\n", "contract.yaml:1: `schema` is 2; this rlx knows 1", "a newer rlx"),
         ("", "the contract is empty", "rlx study new"),
         ("- a\n", "a contract is a mapping", "rlx study new"),
     ],

@@ -150,6 +150,16 @@ def test_a_project_without_git_has_no_baseline(tmp_path: Path) -> None:
     assert any("no git repository" in one.says for one in found_in((rlx_task(tmp_path), tmp_path, sha)))
 
 
+def test_a_machine_without_git_is_told_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("envs/lift.py", "envs/physics.py", "configs/lift.yaml"):
+        write(tmp_path, path, "")
+    sha = rlx_repo(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    says = [one.says for one in found_in((rlx_task(tmp_path), tmp_path, sha))]
+    assert any("no git was found: install git" in one for one in says)
+    assert not any("git init" in one for one in says)
+
+
 class TestAMetricThatACandidateComputes:
     """The metric is never computed by a file that is in scope."""
 

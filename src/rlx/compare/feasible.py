@@ -126,16 +126,24 @@ def _training_notes(found: Sweep) -> Iterator[str]:
 def _shape_notes(points: Sequence[Point]) -> Iterator[str]:
     """Say where the score falls off a cliff, and whether it goes one way."""
     shares = [(point.value, point.kept.share) for point in points if point.kept and point.kept.share is not None]
-    steps = [(a, b, y - x) for (a, x), (b, y) in pairwise(shares)]
-    for low, high, change in steps:
-        if abs(change) >= CLIFF:
-            worse, better = (high, low) if change < 0 else (low, high)
-            told = f"{_spelled(worse)} keeps {abs(change):.0%} of the gain less than {_spelled(better)}"
-            yield f"a cliff between {_spelled(low)} and {_spelled(high)}: {told}"
-    signs = [change > 0 for _, _, change in steps if abs(change) > FLAT]
+    for low, high in pairwise(shares):
+        if abs(high[1] - low[1]) >= CLIFF:
+            yield f"a cliff between {_spelled(low[0])} and {_spelled(high[0])}: {_fall(low, high)}"
+    changes = [after - before for (_, before), (_, after) in pairwise(shares)]
+    signs = [change > 0 for change in changes if abs(change) > FLAT]
     turns = sum(a != b for a, b in pairwise(signs))
     if turns > 1 or (turns == 1 and not signs[0]):
         yield "the score goes up and down: values between those tried may do otherwise"
+
+
+def _fall(*ends: tuple[Value | None, float]) -> str:
+    """Say what is lost from one end of a cliff to the other; more than all of it is told by what either keeps."""
+    (worse, less), (better, more) = sorted(ends, key=lambda end: end[1])
+    if more - less <= 1:
+        return f"{_spelled(worse)} keeps {more - less:.0%} of the gain less than {_spelled(better)}"
+    return (
+        f"{_spelled(worse)} keeps {f'{less:.0%}' if less > 0 else 'nothing'} of the gain, {_spelled(better)} {more:.0%}"
+    )
 
 
 def _range_notes(points: Sequence[Point], stretch: Sequence[Point]) -> Iterator[str]:

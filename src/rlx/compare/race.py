@@ -159,9 +159,10 @@ def race(
     looks = [_Look.take(ours[: rule.head], theirs[:size], replaced, floor=floor, sign=sign)
              for size in (rule.first, rule.last)]  # fmt: skip
     if not rule.goes_on(looks[0].p):
-        return looks[0].race("drop", f"p = {looks[0].p:.2g}, and {rule.go_on:g} or more ends it at {rule.first} seeds")
+        p, limit = _apart(looks[0].p, rule.go_on)
+        return looks[0].race("drop", f"p = {p}, and {limit} or more ends it at {rule.first} seeds")
     if theirs.size < rule.last:
-        why = f"p = {looks[0].p:.2g} < {rule.go_on:g} at {rule.first} seeds"
+        why = f"p = {' < '.join(_apart(looks[0].p, rule.go_on))} at {rule.first} seeds"
         return looks[0].race("more", why, need=rule.last - theirs.size)
     return _decided(looks[1], rule, min_effect, complexity or (Complexity(), Complexity()))
 
@@ -178,15 +179,22 @@ def _missing(head: int, candidate: int, rule: Rule) -> Race | None:
 
 def _decided(look: _Look, rule: Rule, min_effect: float, complexity: tuple[Complexity, Complexity]) -> Race:
     of_head, of_candidate = complexity
-    p = f"p = {look.p:.2g}"
+    p, limit = _apart(look.p, rule.move)
     if not rule.moves(look.p):
         is_named = of_candidate.is_simpler_than(of_head)
         told = "; it is simpler, and not shown to be better or worse" if is_named else ""
-        return look.race("drop", f"{p} > {rule.move:g} at {rule.last} seeds{told}", prefers_candidate=is_named)
+        return look.race("drop", f"p = {p} > {limit} at {rule.last} seeds{told}", prefers_candidate=is_named)
     if look.gain < min_effect and of_head.is_simpler_than(of_candidate):
         small = f"a change of {signed(look.effect)} is less than the {figure(min_effect)} that counts"
-        return look.race("drop", f"{p} ≤ {rule.move:g}, but {small}, and the head is simpler")
-    return look.race("advance", f"{p} ≤ {rule.move:g} at {rule.last} seeds")
+        return look.race("drop", f"p = {p} ≤ {limit}, but {small}, and the head is simpler")
+    return look.race("advance", f"p = {p} ≤ {limit} at {rule.last} seeds")
+
+
+def _apart(p: float, limit: float) -> tuple[str, str]:
+    """Spell a p-value and its limit, with as many digits as tell on which side of it the p-value lies."""
+    order = 0.0 if abs(p - limit) <= _ROUNDING else math.copysign(1.0, p - limit)
+    pairs = ((f"{p:.{digits}g}", f"{limit:.{max(digits, 3)}g}") for digits in range(2, 17))
+    return next((one for one in pairs if np.sign(float(one[0]) - float(one[1])) == order), (f"{p:g}", f"{limit:g}"))
 
 
 @dataclass(frozen=True)
@@ -318,14 +326,14 @@ def _answered(look: _Look, level: float, min_effect: float, guards: Mapping[str,
     if harmed:
         return "harmful", f"it harms {', '.join(harmed)}"
     if not look.replaced and look.p_worse <= level + _ROUNDING:
-        return "harmful", f"it is worse: p = {look.p_worse:.2g} ≤ {level:.3g}"
+        return "harmful", f"it is worse: p = {' ≤ '.join(_apart(look.p_worse, level))}"
     if look.p > level + _ROUNDING:
-        return "not shown", f"p = {look.p:.2g} > {level:.3g}{look.settled_by(level)}"
+        return "not shown", f"p = {' > '.join(_apart(look.p, level))}{look.settled_by(level)}"
     if look.gain < min_effect:
         return "not shown", f"a change of {signed(look.effect)} is less than the {figure(min_effect)} that counts"
     if unproven:
         return "not shown", f"p = {look.p:.2g}, but not shown to be safe for {', '.join(unproven)}"
-    return "confirmed", f"p = {look.p:.2g} ≤ {level:.3g}"
+    return "confirmed", f"p = {' ≤ '.join(_apart(look.p, level))}"
 
 
 def _provisional(look: _Look, reason: str, planned: int) -> tuple[str, float]:

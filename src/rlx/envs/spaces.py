@@ -79,7 +79,7 @@ def _build(document: Any) -> Space:
         shape = tuple(document["shape"])
         return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
     if kind == "dict":
-        return spaces.Dict({key: _build(item) for key, item in document["spaces"].items()})
+        return spaces.Dict([(key, _build(item)) for key, item in document["spaces"].items()])  # a mapping is sorted
     if kind == "tuple":
         return spaces.Tuple([_build(item) for item in document["spaces"]])
     raise KeyError(kind)

@@ -52,7 +52,8 @@ def ask(
         said = files.decode(answer)
         if said.get("backend") in plugins.BACKENDS:
             return Admission(experiment.model_copy(update={"backend": said["backend"]}))
-        return Admission(None, str(said["error"]))
+        hint = said.get("hint")
+        return Admission(None, str(said["error"]) + (f" ({hint})" if hint else ""))
     except (ValueError, KeyError, TypeError, RlxError):
         says = f"the code of the candidate ended the check (exit {code}): its import or its env fails: {said_last}"
         return Admission(None, says)

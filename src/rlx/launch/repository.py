@@ -26,6 +26,7 @@ _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _POINTER = re.compile(rb"version https://git-lfs[^\n]*\noid sha256:([0-9a-f]{64})\nsize (\d+)\n")
 _LONGEST_POINTER = 1024
 _AS_STORED = "* -text -filter -ident !eol !working-tree-encoding\n"
+_NO_FILES = "must be run in a work tree"
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 """Options for commands that must run in the repository itself."""
 
@@ -161,11 +162,20 @@ def top_and_common(folder: Path) -> tuple[Path, Path]:
             "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", folder=folder
         )
     except RlxError as error:
-        raise Refused(
-            f"{folder} is not in a git repository ({error.message})", hint="git init && git add -A && git commit"
-        ) from None
+        raise _no_repository(folder, error) from None
     top, common = os.fsdecode(answer).splitlines()[:2]
     return Path(top).resolve(), Path(common)
+
+
+def _no_repository(folder: Path, error: RlxError) -> RlxError:
+    """Return why there is no repository to work in, with what helps: git itself, its files, or a repository."""
+    if error.hint:
+        return error
+    if _NO_FILES in error.message:
+        return Refused(f"{folder} is a bare git repository, without files", hint="git config core.bare false")
+    return Refused(
+        f"{folder} is not in a git repository ({error.message})", hint="git init && git add -A && git commit"
+    )
 
 
 def _furnish(folder: Path, *, long_ids: bool) -> None:

@@ -95,10 +95,10 @@ def repair(root: Path) -> tuple[str, ...]:
 
 def head(root: Path) -> str:
     """Return the commit that the project stands at."""
+    top_and_common(root)
     try:
         return tools.git_bytes("rev-parse", "--verify", "HEAD^{commit}", folder=root).decode().strip()
     except RlxError:
-        top_and_common(root)
         raise Refused(f"{root} has no commit yet", hint="git add -A && git commit") from None
 
 

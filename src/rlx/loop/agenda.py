@@ -310,7 +310,9 @@ def _mend(one: Standing) -> Iterator[Step]:
         why = f"{one.id} was {one.cut_off}{told}: check it, and the same seeds are trained again"
         yield Step("check" if one.cut_off == "lost" else "mend", command, why, one.id)
     elif not one.look:
-        yield Step("mend", command, f"{one.id} failed{told} and was changed since: when it is mended, check it", one.id)
+        refused = f"was refused since ({one.refused}): mend it{_inside(one)} and"
+        since = refused if one.refused else "was changed since: when it is mended,"
+        yield Step("mend", command, f"{one.id} failed{told} and {since} check it", one.id)
     elif one.is_mendable:
         why = f"{one.id} failed{told}: see why, mend it{_inside(one)}, then {command}; or propose another"
         yield Step("mend", one.look, why, one.id)

@@ -45,7 +45,7 @@ class Drive:
 
     def go(self) -> dict[str, Any]:
         """Do what is next until there is nothing more to do here; return why it ended."""
-        self._refuse_unattended()
+        self.refuse_unattended()
         while True:
             queue.work(self.study, say=self.say, follow=self.follow)
             step = proceed.next_step(self.study)
@@ -59,7 +59,7 @@ class Drive:
             else:
                 self._act(step)
 
-    def _refuse_unattended(self) -> None:
+    def refuse_unattended(self) -> None:
         """Refuse an agent before it is started where nothing that it proposes could be launched."""
         automation = self.study.contract().automation
         if self.agent and not (automation and automation.unattended):

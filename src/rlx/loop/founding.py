@@ -16,7 +16,7 @@ from rlx.config.yaml_lines import Document
 from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.launch import worktree
 from rlx.launch.resources import available_cores, visible_gpus
-from rlx.loop import handover, proceed
+from rlx.loop import handover, proceed, stale
 from rlx.loop.asking import Ask, asked
 from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.measures import refuse_others
@@ -75,39 +75,9 @@ def _write_task(root: Path, task: Task) -> None:
 
 def _refuse_approved(root: Path, task: str) -> None:
     """Refuse to change a task that a study was approved on."""
-    study = _approved(root, task)
+    study = stale.approved(root, task)
     if study is not None:
-        raise Refused(f"study `{study.name}` was approved on task `{task}` as it was", hint=_put_back(study))
-
-
-def _approved(root: Path, task: str) -> Study | None:
-    """Return a study that was approved on a task."""
-    known = [one for one in studies(root) if one.task_name == task]
-    return next((one for one in known if one.state().approval is not None), None)
-
-
-def _when_stale(root: Path, task: str) -> str:
-    """Return what helps a task whose files changed: to read them again, unless a study was approved on the old ones."""
-    study = _approved(root, task)
-    if study is None:
-        return f"rlx task refresh {task}"
-    return f"for the files as they are, {_another(study.task())}; to go on with `{study.name}`, {_put_back(study)}"
-
-
-def _another(task: Task) -> str:
-    config = task.adapter.config
-    return f"another task: rlx task new NAME {f'--config {shlex.quote(config)}' if config else '--train COMMAND'}"
-
-
-def _put_back(study: Study) -> str:
-    """Return what makes a task that went stale under an approved study true again; else how another one is begun."""
-    contract, task = study.contract(), study.task()
-    stale = {
-        one.file: None for one in task.facts if any(tasks.stale(task.model_copy(update={"facts": (one,)}), study.root))
-    }
-    if not stale or contract.baseline is None:
-        return f"describe {_another(task)}"
-    return f"put it back: git checkout {contract.baseline.commit[:12]} -- {shlex.join(stale)}"
+        raise Refused(f"study `{study.name}` was approved on task `{task}` as it was", hint=stale.put_back(study))
 
 
 def refresh_task(root: Path, name: str | None, *, mission: str | None = None, changes: Sequence[str] = ()) -> Task:
@@ -245,7 +215,7 @@ def new_study(
     study = Study(root, described.name, name)
     _refuse_known(study)
     for says in tasks.stale(described, root):
-        raise Refused(f"task `{described.name}` is stale: {says}", hint=_when_stale(root, described.name))
+        raise Refused(f"task `{described.name}` is stale: {says}", hint=stale.helps(root, described.name))
     commit = pinned_commit(root, is_snapshot=is_snapshot)
     settings = {key: value for text in wishes.settings for key, value in [setting(text)]}
     seconds = _seed_seconds(root, described)

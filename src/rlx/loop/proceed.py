@@ -17,7 +17,7 @@ from rlx.launch import door
 from rlx.launch.examined import failed_as_it_is, plan_of
 from rlx.launch.facts import unapproved
 from rlx.launch.reconcile import reconcile
-from rlx.loop import handover, notes, scores
+from rlx.loop import handover, notes, scores, stale
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
 from rlx.study import gates, points, stops
@@ -53,7 +53,7 @@ def planned(study: Study) -> Agenda:
 def position(study: Study) -> Position:
     """Return where a study stands."""
     state, contract = study.state(), study.contract()
-    problems = points.problems(contract, study.task(), root=study.root)
+    problems = stale.settled(study, points.problems(contract, study.task(), root=study.root))
     left = left_of(state, contract)
     metric = contract.metric
     wanted, pool = metric.seeds if metric else 0, door.pool_seeds(contract)
@@ -162,7 +162,8 @@ def _standings(study: Study, state: State) -> list[Standing]:
         trained = sum(len(job.counted_seeds) for job in scores.ended(state, one.id, "trial"))
         look = RULE.first if trained < RULE.first else RULE.last
         wants = max(0, look - trained) if one.state == "inconclusive" and trained else 0
-        refused = "; ".join(str(reason.get("says")) for reason in one.refusal["reasons"]) if one.refusal else ""
+        reasons = one.refusal["reasons"] if one.refusal else ()
+        refused = "; ".join(str(reason.get("says")) for reason in reasons if reason.get("code") != "UNCHANGED")
         beside = notes.beside(study, one.id, state.head) if one.state in ("validated", "inconclusive") else ""
         standing = Standing(
             one.id, one.state, plan_now(study, one), trained, wants, refused=refused, beside=beside,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from rlx.errors import NotFound, Refused, UsageError
 from rlx.launch import door, worktree
 from rlx.launch.examined import code_beside, ensure_worktree
 from rlx.study import candidate as candidates
+from rlx.study import contract as contracts
 from rlx.study import derive
 from rlx.study import document as documents
 from rlx.study.candidate import Candidate
@@ -56,7 +57,7 @@ def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path
         "builds_on": candidate.builds_on,
         "changes": candidate.changes,
         "worktree": str(tree) if tree else None,
-        "notes": ["change the code in the worktree, then check it"] if tree and patch is None else [],
+        "notes": _notes(study, tree, patch),
         "command": f"rlx check candidate {identity}{study.option}",
     }
 
@@ -73,7 +74,24 @@ def _problems(study: Study, candidate: Candidate) -> tuple[str, ...]:
     task = study.task()
     base = derive.base_of(task, study.root)
     code = code_beside(study, candidate)
-    return candidates.problems(candidate, study.contract(), task, study.candidates(), base=base, code=code)
+    found = candidates.problems(candidate, study.contract(), task, study.candidates(), base=base, code=code)
+    return (*found, *_absent_probe(candidate.records.probe or "", study.root))
+
+
+def _absent_probe(probe: str, root: Path) -> Iterator[str]:
+    """Say that the file which a probe's record names is not there; words are no file."""
+    if probe.endswith(".json") and " " not in probe and not (root / probe).is_file():
+        yield f"records.probe names `{probe}`, which is not there: rlx probe prints the file that it keeps"
+
+
+def _notes(study: Study, tree: Path | None, patch: Path | None) -> list[str]:
+    """Return what is to be done in a worktree, and what stands against doing it."""
+    if tree is None or patch is not None:
+        return []
+    contract = study.contract()
+    has_code = contract.scope is None or bool(contracts.allowed(contract.scope, study.task()).paths)
+    told = "the scope has no files: a change of code is refused by the check; config keys are named with -s KEY=VALUE"
+    return ["change the code in the worktree, then check it", *([] if has_code else [told])]
 
 
 def _content(patch: Path) -> bytes:
@@ -102,6 +120,7 @@ def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -
 
 def revert(study: Study, identity: str, *, why: str) -> dict[str, Any]:
     """Take a candidate back: head and incumbent fall to what they were before it."""
+    hypothesis = study.candidate(identity).hypothesis
     with study.ledger.held() as held:
         state = replay(held.events)
         standing = state.candidates.get(identity)
@@ -114,7 +133,7 @@ def revert(study: Study, identity: str, *, why: str) -> dict[str, Any]:
     return {
         "candidate": identity,
         "was": standing.state,
-        "hypothesis": study.candidate(identity).hypothesis,
+        "hypothesis": hypothesis,
         "says": str(last.get("says", "")) if last else "",
         "head": after.head,
         "head_before": state.head,

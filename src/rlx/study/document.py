@@ -20,6 +20,8 @@ from rlx.errors import ConfigError, did_you_mean
 
 ModelT = TypeVar("ModelT", bound=Section)
 WIDTH = 120
+SCHEMA = 1
+"""The newest form of a study's documents that is known here."""
 
 
 def read(path: Path, model: type[ModelT], *, sort: Sort) -> ModelT:
@@ -67,6 +69,9 @@ def _refuse_constant(name: str) -> Any:
 def build(document: Document, model: type[ModelT]) -> ModelT:
     """Build a model from plain data; what is null counts as not there."""
     data = _without_nulls(document.data, model)
+    if isinstance(data.get("schema"), int) and data["schema"] > SCHEMA:
+        says = f"{document.place(('schema',))}: `schema` is {data['schema']}; this rlx knows {SCHEMA}"
+        raise ConfigError(says, hint="it was written by a newer rlx: upgrade")
     try:
         return model.model_validate(data)
     except ValidationError as error:

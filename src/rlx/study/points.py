@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -260,6 +261,9 @@ def _holds(folder: Path, other: Path) -> bool:
 def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     baseline = contract.baseline
     assert baseline is not None
+    if shutil.which("git") is None:
+        yield "no git was found: install git"
+        return
     if tools.git("rev-parse", "--git-dir", folder=root) is None:
         yield Open("the project is no git repository", f"git init && {remedy.COMMIT}")
         return

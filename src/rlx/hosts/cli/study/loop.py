@@ -33,12 +33,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.study.study import find
 
     study = find(project.root(), args.study)
+    agent = command_words(args.agent or "", option="--agent")
+    drive = Drive(study, say=say, agent=agent, follow=follow, report=written)
     if args.dry_run:
+        drive.refuse_unattended()
         step = next_step(study)
         return {"study": study.name, "ended": f"dry run: {step.why}", "did": [], "command": step.command}
-    return Drive(
-        study, say=say, agent=command_words(args.agent or "", option="--agent"), follow=follow, report=written
-    ).go()
+    return drive.go()
 
 
 def render(data: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, get_args
 
+from rlx.errors import UsageError
 from rlx.hosts.cli.output import say, table
 from rlx.runs import project
 from rlx.study.lifecycle import Phase
@@ -30,6 +31,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.loop.proceed import next_step
     from rlx.study.study import find
 
+    if args.most is not None and args.most < 1:
+        raise UsageError(f"--most {args.most}: at least one job", hint="--most 1")
     study = find(project.root(), args.study)
     if args.add:
         queue.add(study, args.add, args.phase)
