@@ -516,6 +516,12 @@ def test_every_reason_has_a_known_code_one_line_and_a_hint() -> None:
         assert reason.document() == {"code": reason.code, "says": reason.says, "hint": reason.hint}
 
 
+def test_a_baseline_that_cannot_run_is_mended_in_another_study() -> None:
+    one = launch("baseline", "baseline")
+    one.find(candidate_problems=("its config is refused",))
+    assert [(reason.code, "rlx study new" in reason.hint) for reason in one.reasons] == [("CANDIDATE", True)]
+
+
 @pytest.mark.parametrize("module", [gates, ledger, state])
 def test_every_command_in_a_hint_parses(module: ModuleType) -> None:
     source = re.sub(r"\{[^}]*\}", "c001", Path(str(module.__file__)).read_text())

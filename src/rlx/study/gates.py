@@ -264,7 +264,8 @@ def _candidate(case: _Case) -> Reasons:
     if not case.is_null and name not in case.state.candidates:
         yield Reason("CANDIDATE", f"there is no candidate {name}", "propose it first: rlx propose")
     for says in case.facts.candidate_problems:
-        yield Reason("CANDIDATE", says, f"mend it, then: {case.check_command}")
+        pinned = "commit its mend and pin that: once approved, in another study: rlx study new NAME"
+        yield Reason("CANDIDATE", says, pinned if case.is_null else f"mend it, then: {case.check_command}")
 
 
 def _scope(case: _Case) -> Reasons:
