@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from rlx.hosts.cli.main import call
+from rlx.loop.amending import amend
 from rlx.loop.approving import approve
-from rlx.loop.founding import Wishes, amend, new_study
+from rlx.loop.founding import Wishes, new_study
 from rlx.study.approval import Statement, asserted
 from rlx.study.contract import POINTS
 from rlx.study.study import Study, find

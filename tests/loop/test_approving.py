@@ -15,9 +15,10 @@ from rlx.errors import Refused
 from rlx.launch import door
 from rlx.launch.door import Order
 from rlx.loop import proceed
+from rlx.loop.amending import amend
 from rlx.loop.approving import approve
 from rlx.loop.evaluator import Evaluator
-from rlx.loop.founding import Wishes, amend, new_study
+from rlx.loop.founding import Wishes, new_study
 from rlx.study.approval import Statement, asserted
 from rlx.study.study import Study, find
 from tests.study.test_approval import Signer, has_ssh

@@ -12,7 +12,9 @@ from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.hosts.cli.study import approve as approved
 from rlx.launch.worktree import head
 from rlx.loop.approving import approve
-from rlx.loop.founding import Wishes, find_task, new_study, new_task, overview, refresh_task
+from rlx.loop.describing import find_task, new_task, refresh_task
+from rlx.loop.founding import Wishes, new_study
+from rlx.loop.overview import overview
 from rlx.study import task as tasks
 from rlx.study.contract import POINTS
 from rlx.study.derive import Commands, source_of

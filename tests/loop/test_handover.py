@@ -11,8 +11,9 @@ from rlx import files
 from rlx.config.load import document, read
 from rlx.errors import EvidenceInvalid, Refused
 from rlx.loop import proceed
-from rlx.loop.founding import Wishes, new_study, overview
+from rlx.loop.founding import Wishes, new_study
 from rlx.loop.handover import by_arguments
+from rlx.loop.overview import overview
 from rlx.loop.proposals import revert
 from rlx.loop.telling import report
 from rlx.study import candidate as candidates

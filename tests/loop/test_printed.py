@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rlx.loop.amending import amend
 from rlx.loop.approving import approve
-from rlx.loop.founding import amend
 from rlx.loop.proceed import next_step
 from tests.loop.told import Told, typed
 

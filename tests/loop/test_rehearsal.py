@@ -11,7 +11,8 @@ from rlx.config.schema import Source
 from rlx.errors import UsageError
 from rlx.hosts.cli.study import rehearse
 from rlx.launch import worktree
-from rlx.loop.founding import Wishes, new_study, new_task
+from rlx.loop.describing import new_task
+from rlx.loop.founding import Wishes, new_study
 from rlx.study.derive import Commands, source_of
 from rlx.study.study import Study, find
 from rlx.study.task import Place

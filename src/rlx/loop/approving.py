@@ -11,8 +11,8 @@ from rlx.errors import Refused
 from rlx.launch.facts import unapproved
 from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
-from rlx.loop.founding import noticed, overview, tell_hooks
 from rlx.loop.measures import measures, refuse_others
+from rlx.loop.overview import noticed, overview, tell_hooks
 from rlx.study import approval, points
 from rlx.study import contract as contracts
 from rlx.study.approval import Statement

@@ -66,7 +66,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.founding import describe, new_task, refresh_task
+    from rlx.loop.describing import describe, new_task, refresh_task
 
     root = project.root()
     if args.verb == "refresh":

@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.founding import overview
+    from rlx.loop.overview import overview
     from rlx.study.study import find
 
     found = overview(find(project.root(), args.study))

@@ -20,7 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.founding import amend, noticed
+    from rlx.loop.amending import amend
+    from rlx.loop.overview import noticed
     from rlx.study.study import find
 
     study = find(project.root(), args.study)

@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.loop.approving import approve
-    from rlx.loop.founding import noticed
+    from rlx.loop.overview import noticed
     from rlx.study.study import find
 
     if args.key and args.document:

@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.founding import noticed
+    from rlx.loop.overview import noticed
     from rlx.study.study import find
 
     return noticed(find(project.root(), args.study))

@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.founding import tell_hooks
+    from rlx.loop.overview import tell_hooks
     from rlx.study.study import find, use
 
     study = find(project.root(), args.study)
