@@ -57,8 +57,10 @@ def others(study: Study, standing: Standing) -> list[str]:
 def other_code(study: Study, standing: Standing) -> list[str]:
     """Return that a candidate's patch is not the change of code that was checked."""
     path = study.patch_path(standing.id)
+    if standing.patch is None:
+        return []  # it was never checked
     try:
-        is_same = standing.patch in (None, files.sha256(files.read_bytes(path)))
+        is_same = files.sha256(files.read_bytes(path)) == standing.patch
     except (OSError, FileDamaged):
         return [f"candidates/{path.name} is gone"]
     return [] if is_same else [f"candidates/{path.name} is not what was checked"]
