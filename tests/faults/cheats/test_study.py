@@ -362,8 +362,12 @@ def test_a_run_that_was_made_another_is_no_evidence(agent: Walker) -> None:
     run = agent.launches(identity)
     agent.ends(run)
     path = agent.root / "runs" / run / "metadata.json"
-    path.write_text(path.read_text().replace('"trial"', '"smoke"'))
+    before = path.read_text()
+    path.write_text(before.replace('"trial"', '"smoke"'))
     assert agent.is_invalid(identity) == [f"the identity of {run} is other than when it was launched"]
+    told = agent.types("study", "verify", code=6)["problems"]
+    path.write_text(before)
+    assert told == [f"{run}/metadata.json is not what the run was made with"]
 
 
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGSEGV"])
