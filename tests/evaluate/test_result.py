@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -26,6 +27,11 @@ def test_figures_are_read_by_their_names(tmp_path: Path) -> None:
     assert rows == []
 
 
+def test_a_whole_number_that_no_float_holds_is_infinite(tmp_path: Path) -> None:
+    figures, _ = read(tmp_path, {"mean": 10**400, "least": -(10**400)})
+    assert figures == {"mean": math.inf, "least": -math.inf}
+
+
 def test_figures_of_episodes_are_worked_out_and_not_believed(tmp_path: Path) -> None:
     figures, rows = read(
         tmp_path, {"mean": 1e6, "episodes": [1.0, {"return": 3.0, "success": True, "seed": 4, "x": [1]}]}
@@ -44,6 +50,8 @@ def test_figures_of_episodes_are_worked_out_and_not_believed(tmp_path: Path) -> 
         ({"episodes": [1.0]}, "of 1 episodes; 2 were asked for"),
         ({"episodes": [1.0, "2"]}, "episode 1 of the result has no `return`"),
         ('{"episodes": [1.0, NaN]}', "episode 1 of the result returned nan"),
+        ({"episodes": [1.0, -(10**400)]}, "episode 1 of the result returned -inf"),
+        ({"episodes": [1.0, {"height": 10**400}]}, "episode 1 of the result has inf as `height`"),
     ],
 )
 def test_anything_else_is_invalid(tmp_path: Path, content: object, says: str) -> None:

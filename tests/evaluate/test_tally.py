@@ -41,3 +41,12 @@ def test_a_score_that_is_no_number_is_invalid(word: str) -> None:
     assert not math.isfinite(figures["mean"])
     with pytest.raises(EvidenceInvalid, match="the return is"):
         score(figures, "return")
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e101])
+def test_a_score_whose_square_is_no_number_is_invalid(value: float) -> None:
+    figures = tally([{"seed": seed, "return": value, "length": 1, "terms": {"x": value}} for seed in range(10)])
+    with pytest.raises(EvidenceInvalid, match="the return is"):
+        score(figures, "return")
+    with pytest.raises(EvidenceInvalid, match="the x is"):
+        score(figures, "x")

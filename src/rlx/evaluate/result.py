@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlx.errors import EvidenceInvalid
 from rlx.evaluate.tally import tally
-from rlx.runs.reader import as_number, reader
+from rlx.runs.reader import as_float, as_number, reader
 from rlx.runs.readers.stdout import StdoutReader
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _of_object(content: dict[str, Any], episodes: int) -> tuple[Figures, Rows]:
             hint="one object of figures, or a line (or a row) an episode: {episodes} of them",
         )
     told = {**content, **(content["figures"] if isinstance(content.get("figures"), dict) else {})}
-    return {name: float(value) for name, value in told.items() if _is_number(value)}, rows
+    return _last(pair for pair in told.items() if _is_number(pair[1])), rows
 
 
 def _table(path: Path) -> dict[str, Any]:
@@ -168,11 +168,12 @@ def _row(value: Any, index: int) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise EvidenceInvalid(f"episode {index} of the result has no `return`")
     kept = {key: one for key, one in row.items() if isinstance(one, (int, float))}
-    wrong = [key for key, one in kept.items() if not math.isfinite(one)]
-    if wrong == ["return"]:
-        raise EvidenceInvalid(f"episode {index} of the result returned {kept['return']}")
+    wrong = {key: value for key, one in kept.items() if not math.isfinite(value := as_float(one))}
+    if list(wrong) == ["return"]:
+        raise EvidenceInvalid(f"episode {index} of the result returned {wrong['return']}")
     if not kept or wrong:
-        what = f"{kept[wrong[0]]} as `{wrong[0]}`" if wrong else "no figures"
+        name, value = next(iter(wrong.items()), ("", math.nan))
+        what = f"{value} as `{name}`" if wrong else "no figures"
         raise EvidenceInvalid(f"episode {index} of the result has {what}")
     return kept
 

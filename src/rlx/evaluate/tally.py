@@ -18,6 +18,8 @@ OWN = frozenset(
 """The names of figures; no reward term can take one of them."""
 RATES = frozenset({"terminated_rate", "success_rate", "pass_rate"})
 """Those that lie between 0 and 1."""
+LARGEST = 1e100
+"""What a score may be at most, either way: the squares of larger ones overflow, and no statistic of them is one."""
 
 
 class NoFigure(EvidenceInvalid):
@@ -33,7 +35,7 @@ def tally(rows: Sequence[Row]) -> dict[str, float]:
     returns = [files.number(row["return"]) for row in usual]
     lengths = [float(row["length"]) for row in usual]
     figures = {
-        "mean": statistics.fmean(returns),
+        "mean": _mean(returns),
         "std": statistics.pstdev(returns) if all(map(math.isfinite, returns)) else math.nan,
         "median": statistics.median(returns),
         "min": min(returns),
@@ -46,6 +48,14 @@ def tally(rows: Sequence[Row]) -> dict[str, float]:
     return {"return": figures["mean"], **figures, **_terms(usual)}
 
 
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean; no number where the sum is beyond what a float holds."""
+    try:
+        return statistics.fmean(values)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
 def _rate(name: str, known: Sequence[bool]) -> dict[str, float]:
     return {name: sum(known) / len(known)} if known else {}
 
@@ -53,7 +63,7 @@ def _rate(name: str, known: Sequence[bool]) -> dict[str, float]:
 def _terms(rows: Sequence[Row]) -> dict[str, float]:
     """Return the mean sum of every reward term; an episode that does not have one had none of it."""
     names = dict.fromkeys(name for row in rows for name in row.get("terms", {}) if name not in OWN)
-    return {name: statistics.fmean(files.number(row.get("terms", {}).get(name, 0.0)) for row in rows) for name in names}
+    return {name: _mean([files.number(row.get("terms", {}).get(name, 0.0)) for row in rows]) for name in names}
 
 
 def score(figures: Mapping[str, float], metric: Metric | str) -> float:
@@ -63,4 +73,6 @@ def score(figures: Mapping[str, float], metric: Metric | str) -> float:
     value = figures[metric]
     if not math.isfinite(value):
         raise EvidenceInvalid(f"the {metric} is {value}: an environment that pays no number cannot be compared")
+    if abs(value) > LARGEST:
+        raise EvidenceInvalid(f"the {metric} is {value:.3g}: beyond {LARGEST:g} nothing can be compared")
     return value

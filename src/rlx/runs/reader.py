@@ -62,7 +62,7 @@ def claimant(path: Path) -> str | None:
 def as_number(value: object) -> float | None:
     """Return a figure as other programs spell it: numbers, `NaN`, `-inf`, `1,234.5`; None for anything else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        return as_float(value)
     if not isinstance(value, str):
         return None
     text = value.strip().replace(",", "").lower()
@@ -73,6 +73,14 @@ def as_number(value: object) -> float | None:
         return float(text) if text[:1] in "+-.0123456789" and "_" not in text else None
     except ValueError:
         return None
+
+
+def as_float(value: float) -> float:
+    """Return a number as a float; a whole one that no float holds is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def point(row: Mapping[str, Any], *, step: str) -> Point | None:

@@ -48,3 +48,10 @@ def test_a_file_that_was_begun_again_is_read_again(tmp_path: Path) -> None:
     reader.read(path)
     path.write_text('{"step": 5, "loss": 9}\n')
     assert [point.step for point in reader.read(path)] == [5]
+
+
+def test_a_whole_number_that_no_float_holds_is_infinite_and_no_step(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    huge = "9" * 400
+    path.write_text(f'{{"step": 1, "loss": {huge}}}\n{{"step": {huge}, "loss": 1}}\n{{"step": 2, "loss": -{huge}}}\n')
+    assert [(one.step, one.values["loss"]) for one in JsonlReader().read(path)] == [(1, math.inf), (2, -math.inf)]
