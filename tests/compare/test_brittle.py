@@ -43,3 +43,8 @@ def test_without_a_gain_there_is_no_drop() -> None:
     nominal = Outcome({0: 10.0, 1: 10.0}, random=20.0)
     (found,) = drops(Battery(nominal, (under("noise", 1, 5, 5),), {}))
     assert (found.drop, found.interval, found.is_brittle) == (None, None, False)
+
+
+def test_one_step_is_no_steps() -> None:
+    found = drops(Battery(NOMINAL, (under("delay", 1, 10, 11, 12), under("noise", 1, 95, 96, 97)), {}))
+    assert [one.unit for one in found] == ["step", "sd"]

@@ -96,6 +96,28 @@ def test_a_reward_in_a_module_of_its_own_is_the_surface_instead_of_all_of_step(t
     assert task.surfaces["reward"].paths == ("envs/pay.py::reward",)
 
 
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("from envs import rewards", "rewards.total(action)"),
+        ("from . import rewards", "rewards.total(action)"),
+        ("import envs.rewards as pay", "pay.total(action)"),
+        ("from .rewards import total", "total(action)"),
+        ("from envs.rewards import total", "total(action)"),
+    ],
+)
+def test_a_module_that_is_named_after_the_reward_is_the_surface_however_it_is_imported(
+    tmp_path: Path, line: str, call: str
+) -> None:
+    write(tmp_path, "envs/__init__.py", "")
+    write(tmp_path, "envs/rewards.py", "WEIGHT = 2.0\n\n\ndef total(x):\n    return WEIGHT * x\n")
+    write(tmp_path, "envs/one.py", f"import gymnasium\n{line}\n\n\nclass One(gymnasium.Env):\n"
+          f"    def step(self, action):\n        return 0, {call}, False, False, {{}}\n")  # fmt: skip
+    write(tmp_path, "one.yaml", "env: {id: 'envs/one.py:One'}\n")
+    task = derive.task_of(Path("one.yaml"), root=tmp_path, name="one")
+    assert task.surfaces["reward"].paths == ("envs/rewards.py",)
+
+
 @pytest.mark.parametrize("config", ["catalog:cartpole", "/etc/hosts"])
 def test_a_config_outside_the_project_is_refused(tmp_path: Path, config: str) -> None:
     with pytest.raises(UsageError):

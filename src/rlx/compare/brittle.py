@@ -57,6 +57,7 @@ def drops(found: Battery, *, limit: float = BRITTLE) -> tuple[Drop, ...]:
 
 def _drop(found: Battery, one: Stressed, limit: float) -> Drop:
     unit = KINDS[one.name].unit if one.name in KINDS else ""
+    unit = unit.removesuffix("s") if one.strength == 1 else unit
     if one.outcome.refused:
         return Drop(one.name, one.strength, unit, None, one.outcome.refused, is_brittle=False, is_sure=False)
     what = kept(found.nominal.scores, one.outcome.scores, random=found.nominal.random)

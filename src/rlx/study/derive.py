@@ -130,7 +130,7 @@ def _reward_regions(env_id: str, root: Path) -> tuple[str, ...]:
     functions = _rewards(root / file, name, place=file)
     named = [f"{file}{patterns.REGION}{one}" for one in functions if one.rpartition(".")[2] != "step"]
     own = [f"{file}{patterns.REGION}{one}" for one in functions]
-    return tuple(one for one in named or _imported_rewards(file, root) or own if _is_region_of(one, root))
+    return tuple(one for one in [*named, *_imported_rewards(file, root)] or own if _is_there(one, root))
 
 
 def _rewards(path: Path, name: str | None, *, place: str) -> list[str]:
@@ -141,8 +141,11 @@ def _rewards(path: Path, name: str | None, *, place: str) -> list[str]:
 
 
 def _imported_rewards(file: str, root: Path) -> list[str]:
-    """Return the functions of other project files that an env's file imports by name and that make a reward."""
-    found = []
+    """Return what of other project files makes an env's reward: files that are named so, else functions by name."""
+    behind = files_behind([file], root=root, folders=_import_roots(root))
+    found = [one for one in behind if one != file and "reward" in Path(one).stem.lower()]
+    if found:
+        return found
     for node in ast.walk(ast.parse((root / file).read_bytes())):
         if not isinstance(node, ast.ImportFrom) or not node.module or node.level:
             continue
@@ -156,9 +159,9 @@ def _imported_rewards(file: str, root: Path) -> list[str]:
     return found
 
 
-def _is_region_of(pattern: str, root: Path) -> bool:
+def _is_there(pattern: str, root: Path) -> bool:
     file, name = patterns.split(pattern)
-    return name is not None and _is_region((root / file).read_bytes(), name)
+    return name is None or _is_region((root / file).read_bytes(), name)
 
 
 def _is_region(source: bytes, name: str) -> bool:
