@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +15,8 @@ from rlx.hosts.cli.parser import parser_of
 from rlx.study import gates, ledger, state
 from rlx.study.budget import Amount
 from rlx.study.contract import POINTS, Contract
-from rlx.study.gates import CODES, POOL, Facts, Reason, Request, check, deadline
+from rlx.study.gates import POOL, Facts, Request, check
+from rlx.study.reason import CODES, Reason
 from tests.study.story import CONTRACT, NOW, Story
 
 BUDGET = {"seeds": 30, "hours": 1.0, "per_seed_minutes": 5.0}
@@ -537,25 +537,3 @@ def test_the_documentation_lists_the_codes_as_they_are() -> None:
     page = (Path(__file__).parents[2] / "docs" / "concepts" / "ledger.md").read_text()
 
     assert re.findall(r"^\| `([A-Z_]+)` \| (.+) \|$", page, re.MULTILINE) == list(CODES.items())
-
-
-@pytest.mark.parametrize(
-    ("until", "end"),
-    [
-        ("07:00", datetime(2026, 11, 17, 7, 0)),
-        ("23:30", datetime(2026, 11, 16, 23, 30)),
-        ("22:00", datetime(2026, 11, 17, 22, 0)),
-        ("2026-11-20", datetime(2026, 11, 21)),
-        ("2026-11-20T06:30", datetime(2026, 11, 20, 6, 30)),
-        ("2026-11-20T06:30+00:00", datetime.fromisoformat("2026-11-20T06:30+00:00")),
-    ],
-)
-def test_a_deadline_is_the_first_such_moment_after_the_approval(until: str, end: datetime) -> None:
-    since = datetime(2026, 11, 16, 22, 0).timestamp()
-
-    assert deadline(until, since=since) == end.timestamp()
-
-
-@pytest.mark.parametrize("until", ["", "soon", "25:00", "2026-13-01"])
-def test_what_is_no_time_is_no_deadline(until: str) -> None:
-    assert deadline(until, since=NOW) is None

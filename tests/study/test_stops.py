@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from rlx.study.contract import Contract
-from rlx.study.stops import holding
-from tests.study.story import Story
+from rlx.study.stops import deadline, holding
+from tests.study.story import NOW, Story
 from tests.study.test_gates import DOCUMENT
 
 
@@ -48,3 +49,25 @@ def test_a_rule_that_cannot_be_read_never_holds() -> None:
 
 def test_a_contract_without_automation_has_no_rules() -> None:
     assert holding(Story().state, contract("candidates >= 0").model_copy(update={"automation": None})) == ""
+
+
+@pytest.mark.parametrize(
+    ("until", "end"),
+    [
+        ("07:00", datetime(2026, 11, 17, 7, 0)),
+        ("23:30", datetime(2026, 11, 16, 23, 30)),
+        ("22:00", datetime(2026, 11, 17, 22, 0)),
+        ("2026-11-20", datetime(2026, 11, 21)),
+        ("2026-11-20T06:30", datetime(2026, 11, 20, 6, 30)),
+        ("2026-11-20T06:30+00:00", datetime.fromisoformat("2026-11-20T06:30+00:00")),
+    ],
+)
+def test_a_deadline_is_the_first_such_moment_after_the_approval(until: str, end: datetime) -> None:
+    since = datetime(2026, 11, 16, 22, 0).timestamp()
+
+    assert deadline(until, since=since) == end.timestamp()
+
+
+@pytest.mark.parametrize("until", ["", "soon", "25:00", "2026-13-01"])
+def test_what_is_no_time_is_no_deadline(until: str) -> None:
+    assert deadline(until, since=NOW) is None

@@ -28,9 +28,10 @@ from rlx.study import contract as contracts
 from rlx.study import gates, recipe
 from rlx.study.budget import Amount
 from rlx.study.contract import Contract
-from rlx.study.gates import Facts, Reason, Request
+from rlx.study.gates import Facts, Request
 from rlx.study.ledger import Held
 from rlx.study.lifecycle import Phase, Purpose
+from rlx.study.reason import Reason
 from rlx.study.standing import Job
 from rlx.study.state import State, next_seeds, replay
 from rlx.study.study import NULL, Study

@@ -19,7 +19,7 @@ from rlx.study import contract as contracts
 from rlx.study import derive, recipe, scope
 from rlx.study.candidate import NO_CODE, Candidate, Code
 from rlx.study.contract import Contract
-from rlx.study.gates import Reason
+from rlx.study.reason import Reason
 from rlx.study.reseeding import is_seed_only
 from rlx.study.scope import Change
 from rlx.study.standing import Job

@@ -14,7 +14,8 @@ from rlx.study import approval, gates, points
 from rlx.study import contract as contracts
 from rlx.study import task as tasks
 from rlx.study.contract import Contract, Hardware
-from rlx.study.gates import Facts, Reason
+from rlx.study.gates import Facts
+from rlx.study.reason import Reason
 from rlx.study.state import State
 from rlx.study.study import Study
 from rlx.study.task import Task

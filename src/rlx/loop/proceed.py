@@ -20,7 +20,7 @@ from rlx.launch.reconcile import reconcile
 from rlx.loop import handover, notes, scores, stale
 from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
-from rlx.study import gates, points, stops
+from rlx.study import points, stops
 from rlx.study.budget import Amount
 from rlx.study.candidate import BASELINE
 from rlx.study.contract import Contract
@@ -86,7 +86,7 @@ def position(study: Study) -> Position:
         seeds_left=seeds_left(left, contract),
         claim_seeds=2 * wanted,
         candidates_left=candidates_left(state, contract),
-        deadline=gates.passed(state, contract, now=time.time()),
+        deadline=stops.passed(state, contract, now=time.time()),
         halted=state.stop or state.escalation or "",
         stop_rule=stops.holding(state, contract),
         violations=tuple(str(one) for one in state.violations),

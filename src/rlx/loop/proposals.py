@@ -15,8 +15,8 @@ from rlx.study import contract as contracts
 from rlx.study import derive
 from rlx.study import document as documents
 from rlx.study.candidate import Candidate
-from rlx.study.gates import Reason
 from rlx.study.ledger import Held
+from rlx.study.reason import Reason
 from rlx.study.state import replay
 from rlx.study.study import Study
 

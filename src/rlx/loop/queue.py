@@ -25,6 +25,7 @@ from rlx.study import gates
 from rlx.study.contract import Contract
 from rlx.study.ledger import Event, Held
 from rlx.study.lifecycle import LAUNCHES, NULL_LAUNCHES, Phase
+from rlx.study.reason import OF_THE_JOB
 from rlx.study.standing import Queued
 from rlx.study.state import State, replay
 from rlx.study.study import Study
@@ -209,7 +210,7 @@ def _launched(study: Study, ticket: Ticket) -> Launched:
 def _put_back(study: Study, ticket: Ticket, error: RlxError) -> str:
     """Take a job that cannot be launched out of the queue, or leave it where that may pass; return what it is then."""
     codes = {one["code"] for one in error.reasons} if isinstance(error, Refused) else set()
-    may_pass = bool(codes) and codes.isdisjoint(gates.OF_THE_JOB)
+    may_pass = bool(codes) and codes.isdisjoint(OF_THE_JOB)
     with study.ledger.held() as held:
         if ticket.job in replay(held.events).queue and may_pass:
             held.append("released", job=ticket.job)

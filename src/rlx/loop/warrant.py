@@ -13,7 +13,7 @@ from rlx.launch import door
 from rlx.launch.facts import unapproved
 from rlx.study import points
 from rlx.study import task as tasks
-from rlx.study.gates import Reason
+from rlx.study.reason import Reason
 from rlx.study.standing import Standing
 from rlx.study.study import Study
 

@@ -11,15 +11,15 @@ so a job whose supervisor does not end it in time overspends by as much; clocks 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from rlx.figures import counted
 from rlx.study import stops
 from rlx.study.budget import Amount
 from rlx.study.lifecycle import BASELINE, LAUNCHES, NULL_LAUNCHES, CandidateState, Phase, seeds_for
+from rlx.study.reason import Reason
 from rlx.study.state import State
 from rlx.study.terms import APPROVAL_LEVELS, POINTS, Contract
 
@@ -30,56 +30,6 @@ POOL = 3
 """The scores that the head must have before a candidate is raced against it (fewer where the contract's claim has)."""
 SEARCHES: frozenset[Phase] = frozenset({"trial", "promotion"})
 """The phases that a stop rule ends; the claim of what was found may still be made."""
-CODES = {
-    "LEDGER": "the ledger has rows that are no legal moves",
-    "STOPPED": "the study has stopped",
-    "ESCALATED": "the study waits for a person",
-    "BLOCKED": "a point of the contract is not settled",
-    "NOT_APPROVED": "nobody approved the contract",
-    "APPROVAL_VOID": "the contract is not the one that was approved",
-    "APPROVAL_EXPIRED": "the approval has run out",
-    "APPROVAL_LEVEL": "the approval is weaker than the contract asks for",
-    "APPROVAL": "the approval does not hold",
-    "UNATTENDED": "the contract does not allow jobs without a person",
-    "REHEARSAL": "a rehearsal before the approval is too long",
-    "TASK_STALE": "the task no longer says what is in the repository",
-    "CANDIDATE": "the candidate is unknown, or not one that may run",
-    "SCOPE": "the change touches what the contract does not allow",
-    "PLAN": "what would run is not what was checked",
-    "STATE": "the candidate is not in a state for this",
-    "PHASE": "the study is not at the point for this",
-    "CLAIMS": "the contract's claims are used up",
-    "SEEDS_RANGE": "a training seed is not one for this phase",
-    "SEEDS_USED": "a training seed was used before",
-    "RESERVE": "the job does not reserve what it may use",
-    "BUDGET_SEEDS": "the training seeds are used up",
-    "BUDGET_HOURS": "the hours are used up",
-    "BUDGET_CANDIDATES": "the candidates are used up",
-    "DEADLINE": "the contract's time is over",
-    "PARALLEL": "as many seeds train as the contract allows",
-    "CORES": "too few cores are free",
-    "GPUS": "too few GPUs are free",
-    "MEMORY": "too little memory is free",
-    "DISK": "too little disk is free",
-    "SANDBOX": "the sandbox that the contract requires is not there",
-}
-"""What can refuse a launch, in the order it is reported."""
-OF_THE_JOB = frozenset({"CANDIDATE", "SCOPE", "PLAN", "STATE", "PHASE", "CLAIMS", "SEEDS_RANGE", "SEEDS_USED",
-                        "RESERVE", "BUDGET_SEEDS", "BUDGET_HOURS", "BUDGET_CANDIDATES", "DEADLINE"})  # fmt: skip
-"""What refuses a job for good; the rest is for a person to lift, or passes when others have ended."""
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why a launch is refused; `code` is stable, `hint` the next step."""
-
-    code: str
-    says: str
-    hint: str = ""
-
-    def document(self) -> dict[str, str]:
-        """Return this as a `refused` row holds it."""
-        return {"code": self.code, "says": self.says, "hint": self.hint}
 
 
 @dataclass(frozen=True)
@@ -119,32 +69,6 @@ def check(state: State, contract: Contract, request: Request, facts: Facts) -> t
     """Return every reason against a launch, in the order of `CODES`; empty: it may start."""
     case = _Case(state, contract, request, facts)
     return tuple(reason for gate in _GATES for reason in gate(case))
-
-
-def deadline(until: str, *, since: float) -> float | None:
-    """Return a contract's `until` in seconds of the epoch; 07:00 is the first after `since`. None: it is no time.
-
-    A time without a zone is this machine's; a day without a time ends with it.
-    """
-    try:
-        if re.fullmatch(r"\d{1,2}:\d\d", until):
-            start = datetime.fromtimestamp(since)
-            hour, minute = map(int, until.split(":"))
-            end = start.replace(hour=hour, minute=minute, second=0, microsecond=0)
-            return (end if end > start else end + timedelta(days=1)).timestamp()
-        is_day = re.fullmatch(r"\d{4}-\d\d-\d\d", until) is not None
-        return (datetime.fromisoformat(until) + timedelta(days=1 if is_day else 0)).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def passed(state: State, contract: Contract, *, now: float) -> str:
-    """Return a contract's `until` where that time is over (or is none); empty where jobs may start."""
-    until = contract.budget.until if contract.budget else None
-    if until is None:
-        return ""
-    end = deadline(until, since=state.approval.event.time if state.approval else now)
-    return until if end is None or not now < end else ""
 
 
 @dataclass(frozen=True)
@@ -400,7 +324,7 @@ def _budget(case: _Case) -> Reasons:
 
 
 def _deadline(case: _Case) -> Reasons:
-    until = passed(case.state, case.contract, now=case.facts.now)
+    until = stops.passed(case.state, case.contract, now=case.facts.now)
     if until:
         hint = "set budget.until in contract.yaml and approve it: rlx study approve"
         yield Reason("DEADLINE", f"no job starts after {until}", hint)

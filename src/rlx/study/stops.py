@@ -1,6 +1,9 @@
-"""The stop rules of a contract: which of them holds now, by the figures of the ledger; pure."""
+"""When a contract stops: its stop rules by the figures of the ledger, and the time after which no job starts; pure."""
 
 from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
 
 from rlx.config.expression import Expression
 from rlx.study.state import State
@@ -36,3 +39,29 @@ def _figures(state: State, contract: Contract) -> dict[str, float]:
         "spent": max(shares),
         "hours": used.seconds / 3600,
     }
+
+
+def passed(state: State, contract: Contract, *, now: float) -> str:
+    """Return a contract's `until` where that time is over (or is none); empty where jobs may start."""
+    until = contract.budget.until if contract.budget else None
+    if until is None:
+        return ""
+    end = deadline(until, since=state.approval.event.time if state.approval else now)
+    return until if end is None or not now < end else ""
+
+
+def deadline(until: str, *, since: float) -> float | None:
+    """Return a contract's `until` in seconds of the epoch; 07:00 is the first after `since`. None: it is no time.
+
+    A time without a zone is this machine's; a day without a time ends with it.
+    """
+    try:
+        if re.fullmatch(r"\d{1,2}:\d\d", until):
+            start = datetime.fromtimestamp(since)
+            hour, minute = map(int, until.split(":"))
+            end = start.replace(hour=hour, minute=minute, second=0, microsecond=0)
+            return (end if end > start else end + timedelta(days=1)).timestamp()
+        is_day = re.fullmatch(r"\d{4}-\d\d-\d\d", until) is not None
+        return (datetime.fromisoformat(until) + timedelta(days=1 if is_day else 0)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
