@@ -6,7 +6,7 @@ import ast
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from rlx.evaluate.sources import files_behind
 from rlx.study import foreign, patterns
 from rlx.study import region as regions
 from rlx.study.evaluator import RLX_KEYS, shapes_reward
+from rlx.study.options import options_of
 from rlx.study.task import READERS, TRAINS, Adapter, Argv, Card, Fact, Place, Surface, Task, entry_files
 
 HYPERPARAMETERS = ("algo.*", "policy.*", "env.normalize.*", "env.num_envs")
@@ -222,7 +223,7 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     bare = Adapter(kind="command", train=commands.train, eval=commands.eval, python_path=commands.python_path)
     entries = [file for file in entry_files(commands.train, bare, root) if (root / file).is_file()]
     scoring = [file for file in entry_files(commands.eval, bare, root) if (root / file).is_file()]
-    options = _options(entries, commands, root)
+    options = options_of(entries, commands.train, root=root, folders=commands.python_path, override=commands.override)
     configs = foreign.config_files(commands.train, root)
     filled = {word[2:].partition("=")[0] for word in commands.train if word.startswith("--")}
     tunable = {key: one for key, one in options.known.items() if key not in filled and not patterns.is_seed_key(key)}
@@ -309,93 +310,6 @@ def told_anew(task: Task, root: Path) -> Task:
         return task
     written = foreign.values(foreign.config_files(adapter.train, root), adapter.train, root)
     return task.model_copy(update={"adapter": adapter.model_copy(update={"defaults": written})})
-
-
-@dataclass(frozen=True)
-class _Option:
-    value: str | int | float | bool | None
-    line: int
-
-
-@dataclass(frozen=True)
-class _Options:
-    """The config system of a program, and of argparse the options it takes, with the file they stand in."""
-
-    system: Any = "none"
-    file: str = ""
-    known: Mapping[str, _Option] = field(default_factory=dict)
-
-
-def _options(entries: Sequence[str], commands: Commands, root: Path) -> _Options:
-    """Look for options in the entry file and in what it imports of the project; the first that has a system counts."""
-    for file in (*entries[:1], *files_behind(entries[:1], root=root, folders=commands.python_path)):
-        try:
-            tree = ast.parse((root / file).read_bytes())
-        except (OSError, SyntaxError, ValueError):
-            continue
-        system = next((one for one in ("hydra", "tyro", "gin", "argparse") if one in _imported(tree)), None)
-        if system == "argparse":
-            return _argparse(tree, file, commands)
-        if system is not None:
-            return _Options(system)
-    return _Options()
-
-
-def _argparse(tree: ast.Module, file: str, commands: Commands) -> _Options:
-    """Return argparse's options as keys; where keys are written otherwise, they are another system's."""
-    if commands.override is not None and not commands.override.startswith("--{key}"):
-        return _Options("custom")
-    return _Options("argparse", file, dict(_arguments(tree, commands.train)))
-
-
-def _imported(tree: ast.Module) -> set[str]:
-    nodes = list(ast.walk(tree))
-    found = {alias.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    return found | {(node.module or "").partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
-
-
-def _arguments(tree: ast.Module, words: Argv) -> Iterator[tuple[str, _Option]]:
-    """Yield the options that take a value, without those of other sub-commands; a default that is computed is None."""
-    others = {name for name, command in _subparsers(tree).items() if command not in words}
-    for call in (node for node in ast.walk(tree) if _is_call(node, "add_argument")):
-        assert isinstance(call, ast.Call)
-        names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-        long = next((name[2:] for name in names if name.startswith("--")), None)
-        given = {one.arg: one.value for one in call.keywords}
-        if long and "action" not in given and _receiver(call) not in others:
-            yield long, _Option(_constant(given.get("default")), call.lineno)
-
-
-def _subparsers(tree: ast.Module) -> dict[str, str]:
-    """Return the variables that hold a sub-command's parser, or a group of it, with the sub-command's name."""
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name) or not isinstance(node.value, ast.Call):
-            continue
-        first = node.value.args[0] if node.value.args else None
-        if _is_call(node.value, "add_parser") and isinstance(first, ast.Constant):
-            found[target.id] = str(first.value)
-        elif _is_call(node.value, "add_argument_group") and _receiver(node.value) in found:
-            found[target.id] = found[_receiver(node.value)]
-    return found
-
-
-def _is_call(node: ast.AST, method: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
-
-
-def _receiver(call: ast.Call) -> str:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.value.id if isinstance(call.func.value, ast.Name) else ""
-
-
-def _constant(node: ast.expr | None) -> str | int | float | bool | None:
-    try:
-        value = ast.literal_eval(node) if node is not None else None
-    except (ValueError, TypeError):
-        return None
-    return value if isinstance(value, (str, int, float)) else None
 
 
 _SOURCES = "jsonl:FILE, csv:FILE, tensorboard:FOLDER, stdout (name=value, name: value) or stdout:PATTERN"
