@@ -287,3 +287,22 @@ def test_a_command_s_own_options_are_its_keys_where_they_are_written_so(tmp_path
     adapter = robot(tmp_path, "--cfg", "cfgs/robot.yaml", override=None).adapter
     assert adapter.config_system == "argparse"
     assert "agent.lr" not in adapter.defaults
+
+
+def test_a_hydra_program_has_the_keys_of_its_configs_without_what_the_command_fills_in(tmp_path: Path) -> None:
+    main = '@hydra.main(version_base=None, config_path="../conf", config_name="config")\ndef main(cfg):\n    pass\n'
+    write(tmp_path, "walk/learn.py", f"import hydra\n\n\n{main}")
+    write(tmp_path, "train.py", "from walk.learn import main\n\nmain()\n")
+    write(tmp_path, "conf/config.yaml", "defaults: [reward: dense, agent: ppo]\nseed: 0\nout: here\nsteps: 100\n")
+    write(tmp_path, "conf/reward/dense.yaml", "alive: 0.5\nforward: 1.0\n")
+    write(tmp_path, "conf/agent/ppo.yaml", "lr: 3.0e-4\n")
+    words = ("python", "train.py", "seed={seed}", "out={out}", "steps={steps}", "agent.lr=0.01")
+    task = derive.task_from_commands(derive.Commands(train=words), root=tmp_path, name="walk")
+    assert task.adapter.config_system == "hydra"
+    assert task.adapter.train[-1] == "{overrides}"
+    assert task.adapter.defaults == {"reward.alive": 0.5, "reward.forward": 1.0, "agent.lr": None}
+    assert task.surfaces["reward"].keys == ("reward.alive", "reward.forward")
+    assert task.surfaces["hyperparameters"].keys == ("agent.lr",)
+    assert {one.file for one in task.facts} >= {"conf/config.yaml", "conf/reward/dense.yaml"}
+    write(tmp_path, "conf/reward/dense.yaml", "alive: 0.75\n")
+    assert derive.told_anew(task, tmp_path).adapter.defaults == {"reward.alive": 0.75, "agent.lr": None}

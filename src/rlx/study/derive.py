@@ -18,7 +18,7 @@ from rlx.config.yaml_lines import Document
 from rlx.diagnose.reward_code import reward_functions
 from rlx.errors import ConfigError, NotFound, UsageError
 from rlx.evaluate.sources import files_behind
-from rlx.study import foreign, patterns
+from rlx.study import foreign, hydra, patterns
 from rlx.study import region as regions
 from rlx.study.evaluator import RLX_KEYS, shapes_reward
 from rlx.study.options import options_of
@@ -224,18 +224,19 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
     entries = [file for file in entry_files(commands.train, bare, root) if (root / file).is_file()]
     scoring = [file for file in entry_files(commands.eval, bare, root) if (root / file).is_file()]
     options = options_of(entries, commands.train, root=root, folders=commands.python_path, override=commands.override)
-    configs = foreign.config_files(commands.train, root)
+    configs, told = _told(options.system, options.file, commands.train, root)
     filled = {word[2:].partition("=")[0] for word in commands.train if word.startswith("--")}
     tunable = {key: one for key, one in options.known.items() if key not in filled and not patterns.is_seed_key(key)}
-    is_by_file = options.system in ("custom", "none") and "{overrides}" in " ".join(commands.train)
-    written = foreign.values(configs, commands.train, root) if is_by_file else {}
+    is_told = "{overrides}" in " ".join(commands.train)
+    is_by_file = options.system in ("custom", "none") and is_told
+    written = told if is_by_file or options.system == "hydra" else {}
     override = commands.override or OVERRIDES.get(options.system, "{key}={value}")
     adapter = Adapter(
         kind="command",
         prefix=commands.prefix,
-        train=commands.train if not tunable or "{overrides}" in commands.train else (*commands.train, "{overrides}"),
+        train=commands.train if is_told or not (tunable or written) else (*commands.train, "{overrides}"),
         eval=commands.eval,
-        config_system="yaml" if written else options.system,
+        config_system="yaml" if written and is_by_file else options.system,
         override=override,
         defaults={**{key: option.value for key, option in tunable.items()}, **written},
         steps=commands.steps,
@@ -306,10 +307,22 @@ def _import_roots(root: Path) -> tuple[str, ...]:
 def told_anew(task: Task, root: Path) -> Task:
     """Return a task with the values that its training's config files have now."""
     adapter = task.adapter
-    if adapter.config_system != "yaml":
+    if adapter.config_system not in ("yaml", "hydra"):
         return task
-    written = foreign.values(foreign.config_files(adapter.train, root), adapter.train, root)
-    return task.model_copy(update={"adapter": adapter.model_copy(update={"defaults": written})})
+    entries = entry_files(adapter.train, adapter, root)
+    options = options_of(entries, adapter.train, root=root, folders=adapter.python_path)
+    configs, told = _told(adapter.config_system, options.file, adapter.train, root)
+    return task.model_copy(update={"adapter": adapter.model_copy(update={"defaults": told})}) if configs else task
+
+
+def _told(system: str, entry: str, train: Argv, root: Path) -> tuple[tuple[str, ...], dict[str, foreign.Value]]:
+    """Return the config files of a training, and the values of the keys that may be changed."""
+    if system == "hydra":
+        configs, found = hydra.composed(entry, train, root)
+    else:
+        configs = foreign.config_files(train, root)
+        found = foreign.values(configs, root)
+    return configs, foreign.tunable(found, train)
 
 
 _SOURCES = "jsonl:FILE, csv:FILE, tensorboard:FOLDER, stdout (name=value, name: value) or stdout:PATTERN"

@@ -37,14 +37,22 @@ def config_files(train: Argv, root: Path) -> tuple[str, ...]:
     return tuple(one for one in named if patterns.path_problem(one) is None and (root / one).is_file())
 
 
-def values(files: Iterable[str], train: Argv, root: Path) -> dict[str, Value]:
-    """Return the keys of config files, with dots, and their values; None where the command gives another itself."""
-    found = {key: value for file in files for key, value in _flat(read(root / file))}
+def values(files: Iterable[str], root: Path) -> dict[str, Value]:
+    """Return the keys of config files, with dots, and their values."""
+    return {key: value for file in files for key, value in flat(read(root / file))}
+
+
+def tunable(found: Mapping[str, Value], train: Argv) -> dict[str, Value]:
+    """Return the keys that a change may give other values: no seeds, and nothing that rlx fills in.
+
+    A value that the command gives itself is not the file's.
+    """
     said = " ".join(train)
+    given = {key: re.search(rf"(?<![\w.]){re.escape(key)}[= ](.?)", said) for key in found}
     return {
-        key: None if re.search(rf"(?<![\w.]){re.escape(key)}[= ]", said) else value
+        key: None if given[key] else value
         for key, value in found.items()
-        if not patterns.is_seed_key(key)
+        if not patterns.is_seed_key(key) and not ((match := given[key]) and match[1] == "{")
     }
 
 
@@ -69,10 +77,11 @@ def read(path: Path) -> Mapping[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _flat(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Value]]:
+def flat(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Value]]:
+    """Yield the keys of nested data, with dots, and their values."""
     for name, value in data.items():
         key = f"{above}{name}"
         if isinstance(value, dict) and value:
-            yield from _flat(value, f"{key}.")
+            yield from flat(value, f"{key}.")
         else:
             yield key, value if isinstance(value, (str, int, float, list)) else None

@@ -20,7 +20,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Options:
-    """The config system of a program, and of argparse the options it takes, with the file they stand in."""
+    """The config system of a program with the file that names it, and of argparse the options that it takes."""
 
     system: Any = "none"
     file: str = ""
@@ -40,7 +40,7 @@ def options_of(
         if system == "argparse":
             return _argparse(tree, file, train, override)
         if system is not None:
-            return Options(system)
+            return Options(system, file)
     return Options()
 
 
