@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rlx import files
 from rlx.errors import Refused
 from rlx.launch import door
 from rlx.launch.door import Order
@@ -19,6 +20,8 @@ from rlx.loop.amending import amend
 from rlx.loop.approving import approve
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.founding import Wishes, new_study
+from rlx.loop.overview import noticed
+from rlx.loop.verification import audit
 from rlx.study.approval import Statement, asserted
 from rlx.study.study import Study, find
 from tests.study.test_approval import Signer, has_ssh
@@ -160,3 +163,45 @@ def test_a_copied_study_has_neither_the_approval_of_the_first_nor_one_of_its_own
         ("approve", ["APPROVAL"]),
     ]
     assert door.launch(study, Order("baseline", "baseline"), is_dry=True).seeds, "the first goes on"
+
+
+def test_what_was_shown_is_what_is_approved(study: Study) -> None:
+    shown = noticed(study)["sha256"]
+    amend(study, ["budget.seeds=5000"])
+    with pytest.raises(Refused, match="changed while it was read") as refused:
+        approve(study, by="me", shown=shown)
+    assert refused.value.hint == "read it again: rlx study approve faster"
+    assert study.state().approval is None
+    assert study.state().last_refusal is not None
+    assert approve(study, by="me", shown=noticed(study)["sha256"])["level"] == "asserted"
+
+
+def test_a_contract_that_is_exchanged_while_it_is_approved_is_not_the_approved_one(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noticed(study)
+    before = study.contract_path.read_text()
+
+    def exchanged(*_: object) -> None:
+        study.contract_path.write_text(before.replace("seeds: 60", "seeds: 5000"))
+
+    monkeypatch.setattr("rlx.loop.approving.refuse_others", exchanged)
+    approve(study, by="me")
+    monkeypatch.undo()
+    approval = study.state().approval
+    assert approval is not None
+    assert approval.contract == files.sha256(before.encode())
+    assert "APPROVAL_VOID" in refused_codes(study)
+
+
+def test_an_approval_of_a_clock_that_ran_ahead_does_not_stand_and_rows_that_go_back_are_told(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time
+    with monkeypatch.context() as ahead:
+        ahead.setattr(time, "time", lambda: now() + 3000 * 86_400)
+        approve(study, by="me")
+    assert refused_codes(study) == ["APPROVAL"]
+    assert "a clock was wrong" in proceed.status(study)["approval"]
+    approve(study, by="me")
+    assert any("min before the row above it: a clock was set" in note for note in audit(study)["notes"])

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from rlx.errors import Refused
-from rlx.sandbox import Box, box, enter, in_force, landlock, private, system_reads
+from rlx.sandbox import Box, box, enter, in_force, landlock, mounts, private, system_reads
 
 NOBODY = 65534
+REFUSALS = ("PermissionError", "OSError")  # by Landlock, or as on a disk that is only read
 OPEN = tuple(Path(path) for path in ("/usr", "/etc", "/proc"))  # which every account can reach
 
 
@@ -59,16 +60,64 @@ def test_reads_and_writes_only_what_is_listed(places: tuple[Path, Path], uid: in
     assert inside(lambda: (own / "new").write_text("x"), kept, uid=uid) == "1"
     assert inside((own / "file").read_text, kept, uid=uid) == "content"
     assert inside((hidden / "file").read_text, kept, uid=uid) == "PermissionError"
-    assert inside(lambda: (hidden / "new").write_text("x"), kept, uid=uid) == "PermissionError"
-    assert inside(lambda: os.rename(own / "file", hidden / "moved"), kept, uid=uid) in ("PermissionError", "OSError")
+    assert inside(lambda: (hidden / "new").write_text("x"), kept, uid=uid) in REFUSALS
+    assert inside(lambda: os.rename(own / "file", hidden / "moved"), kept, uid=uid) in REFUSALS
 
 
 def test_what_is_only_read_cannot_be_written(places: tuple[Path, Path]) -> None:
     own, _ = places
     kept = Box(reads=(*system_reads(), own))
     assert inside((own / "file").read_text, kept) == "content"
-    assert inside(lambda: (own / "file").write_text("x"), kept) == "PermissionError"
-    assert inside((own / "file").unlink, kept) == "PermissionError"
+    assert inside(lambda: (own / "file").write_text("x"), kept) in REFUSALS
+    assert inside((own / "file").unlink, kept) in REFUSALS
+
+
+@pytest.mark.parametrize("uid", [None, pytest.param(NOBODY, marks=pytest.mark.skipif(os.getuid() != 0, reason="root"))])
+def test_what_others_could_read_of_a_file_stays(places: tuple[Path, Path], uid: int | None) -> None:
+    own, hidden = places
+    for path in (own / "file", hidden / "file"):
+        os.chown(path, os.getuid() if uid is None else uid, -1)
+    kept, theirs = Box(reads=OPEN, writes=(own,)), hidden / "file"
+    before = theirs.stat()
+    actions: list[Callable[[], object]] = [
+        lambda: os.utime(theirs, (1, 1)),
+        lambda: theirs.chmod(0o666),
+        lambda: os.chown(theirs, os.getuid(), os.getgid()),
+        lambda: os.setxattr(theirs, "user.word", b"x"),
+        lambda: os.truncate(theirs, 0),
+    ]
+    if inside(mounts.is_possible, kept, uid=uid) == "True":
+        assert [inside(action, kept, uid=uid) for action in actions] == ["OSError"] * 5
+        assert theirs.stat() == before
+    assert inside(lambda: os.utime(own / "file", (1, 1)), kept, uid=uid) == "None"
+
+
+def test_a_folder_that_may_be_written_is_the_working_folder_still(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(places[0])
+    assert inside(lambda: Path("here").write_text("x"), Box(reads=OPEN, writes=(places[0],))) == "1"
+    assert (places[0] / "here").is_file()
+
+
+def test_set_user_id_programs_cannot_be_made(places: tuple[Path, Path]) -> None:
+    own, _ = places
+    kept = Box(reads=system_reads(), writes=(own,), network=True)
+    flags = os.O_CREAT | os.O_WRONLY
+    assert inside(lambda: (own / "file").chmod(0o4755), kept) == "PermissionError"
+    assert inside(lambda: (own / "file").chmod(0o2755), kept) == "PermissionError"
+    assert inside(lambda: os.open(own / "new", flags, 0o4755), kept) == "PermissionError"
+    assert inside(lambda: (own / "file").chmod(0o755), kept) == "None"
+    assert inside(lambda: os.open(own / "new", flags, 0o755) > 0, kept) == "True"
+
+
+def test_limits_are_set_for_oneself_alone() -> None:
+    kept, us = Box(reads=system_reads()), os.getpid()
+    known = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert inside(lambda: resource.prlimit(us, resource.RLIMIT_NOFILE, known), kept) == "PermissionError"
+    assert inside(lambda: resource.prlimit(us, resource.RLIMIT_NOFILE), kept) == str(known)
+    assert inside(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)), kept) == "None"
+    assert inside(lambda: resource.prlimit(0, resource.RLIMIT_NOFILE, (64, 64)), kept) == "(4096, 4096)"
 
 
 def test_sockets_exist_only_where_the_box_has_them() -> None:

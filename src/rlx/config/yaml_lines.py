@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Document:
-    """A mapping and the place of each of its keys, addressed by path."""
+    """A mapping and the place of each of its keys, addressed by path; of a file also the hash of its bytes."""
 
     source: str
     data: dict[str, Any]
     places: dict[KeyPath, Place] = field(default_factory=dict)
+    sha256: str = ""
 
     def place(self, path: KeyPath) -> Place:
         """Return where a key stands, or the nearest key around it; the whole file where there is none."""
@@ -109,7 +110,9 @@ def shown(path: Path | str) -> str:
 
 def read(path: Path, *, sort: Sort = CONFIG) -> Document:
     """Read a config file, or one of another sort; every way a file can be bad is one line with a hint."""
-    return parse(read_text(path, sort=sort), source=shown(path), sort=sort)
+    source = shown(path)
+    content = _bytes(path, source, sort)
+    return replace(parse(_decode(content, source), source=source, sort=sort), sha256=files.sha256(content))
 
 
 def read_text(path: Path, *, sort: Sort = CONFIG) -> str:

@@ -14,21 +14,31 @@ from rlx.loop.evaluator import Evaluator
 from rlx.loop.measures import measures, refuse_others
 from rlx.loop.overview import noticed, overview, tell_hooks
 from rlx.study import approval, points
-from rlx.study import contract as contracts
 from rlx.study.approval import Statement
 from rlx.study.contract import Contract
 from rlx.study.study import Study
 
 
 def approve(
-    study: Study, *, by: str, key: Path | None = None, document: Path | None = None, goes_on: bool = False
+    study: Study,
+    *,
+    by: str,
+    key: Path | None = None,
+    document: Path | None = None,
+    goes_on: bool = False,
+    shown: str | None = None,
 ) -> dict[str, Any]:
     """Approve the contract as it is, byte for byte, at the level that is asked for; refused below its minimum.
 
-    A study that has stopped goes on only where that is said, and no approval takes the place of a stronger one.
+    `shown` is the hash of what whoever approves has read: another contract is none of theirs. A study that has stopped
+    goes on only where that is said, and no approval takes the place of a stronger one.
     """
     noticed(study)
-    contract, task = study.contract(), study.task()
+    (contract, sha256), task = study.contract_with_hash(), study.task()
+    if shown not in (None, sha256):
+        says = "the contract was changed while it was read: what was shown is not approved"
+        _refuse_approval(study, [says], code="APPROVAL_VOID")
+        raise Refused(says, hint=f"read it again: rlx study approve {study.name}")
     _refuse_copy(study, contract)
     found = points.problems(contract, task, root=study.root)
     if found:
@@ -42,8 +52,7 @@ def approve(
     if halted and not goes_on:
         _refuse_approval(study, [halted], code="STOPPED")
         raise Refused(halted, hint=f"if it shall go on: rlx study approve {study.name} --go-on")
-    sha256, evaluator = contracts.sha256(study.contract_path), Evaluator(study)
-    statement = Statement.of(contract, sha256, now=time.time(), evaluator=evaluator.fresh().sha256)
+    statement = Statement.of(contract, sha256, now=time.time(), evaluator=Evaluator(study).fresh().sha256)
     try:
         fields = _approval_fields(study, statement, by=by, key=key, document=document)
     except Refused as error:

@@ -36,7 +36,7 @@ def tell_hooks(study: Study) -> None:
 
 def overview(study: Study) -> dict[str, Any]:
     """Return the contract's eight points as they stand, what the budget affords, and what is missing."""
-    contract, task, state = study.contract(), study.task(), study.state()
+    (contract, sha256), task, state = study.contract_with_hash(), study.task(), study.state()
     found = points.problems(contract, task, root=study.root)
     return {
         "study": study.name,
@@ -47,7 +47,7 @@ def overview(study: Study) -> dict[str, Any]:
         "points": [row.document() for row in _screen(study, contract, task, found)],
         "affords": list(_affords(study, contract)),
         "rehearsal": _rehearsal(study, state),
-        "sha256": contracts.sha256(study.contract_path),
+        "sha256": sha256,
         "file": study.contract_path.relative_to(study.root).as_posix(),
         "command": proceed.next_step(study).command,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Any
 
 from rlx import files, tools
@@ -20,6 +21,7 @@ from rlx.loop.evaluator import Evaluator, figures_again
 from rlx.runs.run import Run
 from rlx.study import ledger as ledgers
 from rlx.study.approval import forgeable
+from rlx.study.gates import CLOCKS_SECONDS
 from rlx.study.ledger import Anchor, Event
 from rlx.study.state import State, replay
 from rlx.study.study import Study
@@ -147,7 +149,7 @@ def audit(study: Study, *, is_anchored: bool = False) -> dict[str, Any]:
         "is_sound": not problems,
         "anchor": f"{ANCHORS}/{study.task_name}/{study.name} at row {known.rows}" if known else None,
         "problems": problems,
-        "notes": [*_forgeable(state), *never],
+        "notes": [*_forgeable(state), *never, *(_backwards(study) if found.is_sound else ())],
         "command": proceed.next_step(study).command if not problems else f"rlx study log {study.name}",
     }
 
@@ -164,6 +166,15 @@ def _forgeable(state: State | None) -> tuple[str, ...]:
     """Say what the approval that stands does not rule out."""
     approval = state.approval if state else None
     return forgeable(approval.level, human=approval.is_human) if approval else ()
+
+
+def _backwards(study: Study) -> Iterator[str]:
+    """Say where a row is dated long before the one above it: then a clock was set, and times prove nothing there."""
+    events = study.ledger.events()
+    for number, (above, below) in enumerate(pairwise(events), start=2):
+        if below.time < above.time - CLOCKS_SECONDS:
+            minutes = (above.time - below.time) / 60
+            yield f"row {number} is dated {minutes:.0f} min before the row above it: a clock was set"
 
 
 def _without_intent(study: Study, state: State) -> tuple[list[str], list[str]]:

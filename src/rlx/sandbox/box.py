@@ -20,6 +20,8 @@ MECHANISM = "landlock"
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/etc", "/opt", "/nix/store", "/proc", "/sys")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "dri", "kfd", "nvidia*")
 OPEN_FILES = 4096
+UNCHANGEABLE = "times, modes and attributes of other files stay"
+NO_KEYRINGS, NO_SET_ID, NO_LIMITS = "no keyrings", "no set-user-id programs", "no limits for other processes"
 ABSENT_HINT = (
     "needs Linux ≥ 5.13 with Landlock (rlx doctor); `automation.sandbox: if available` goes without, and says so"
 )
@@ -56,9 +58,10 @@ class Box:
 
     def order(self, *, is_enforced: bool) -> Order:
         """Return the box as plain data for the kernel."""
-        has_own = is_enforced and self.has_places and mounts.is_possible()
+        has_own = is_enforced and mounts.is_possible()
         return {
             "is_enforced": is_enforced,
+            "namespaces": has_own,
             "shared_memory": has_own and self.shared_memory,
             "folders": {str(place): str(folder) for place, folder in self.folders if has_own},
             "rights": self._rights(),
@@ -67,11 +70,6 @@ class Box:
             "limits": self._limits(),
             "processes": self.processes,
         }
-
-    @property
-    def has_places(self) -> bool:
-        """Whether it wants places of its own."""
-        return self.shared_memory or bool(self.folders)
 
     def _rights(self) -> dict[str, int]:
         rights: dict[str, int] = {}
@@ -137,12 +135,20 @@ def _enforced(box: Box, version: int) -> tuple[str, ...]:
         "writes only what is listed",
         "no tracing of processes outside",
         "no new privileges",
-        *(("shared memory of its own",) if box.shared_memory and mounts.is_possible() else ()),
-        *(("folders of its own",) if box.folders and mounts.is_possible() else ()),
+        *_owned(box),
+        *((NO_KEYRINGS, NO_SET_ID, NO_LIMITS) if has_filter else ()),
         *(("no signals to processes outside",) if version >= landlock.SIGNALS_ABI else ()),
         *(says for says, holds in network.items() if holds),
         *_limited(box),
     )
+
+
+def _owned(box: Box) -> tuple[str, ...]:
+    """Return what the process has for itself, in namespaces of its own."""
+    if not mounts.is_possible():
+        return ()
+    wanted = {"shared memory of its own": box.shared_memory, "folders of its own": bool(box.folders)}
+    return (UNCHANGEABLE, *(says for says, holds in wanted.items() if holds))
 
 
 def _limited(box: Box) -> tuple[str, ...]:
@@ -163,6 +169,9 @@ def not_covered(box: Box, version: int) -> tuple[str, ...]:
         "the space all files take together": bool(box.writes),
         "shared memory (/dev/shm) of other boxes": box.shared_memory and not mounts.is_possible(),
         "what others write in folders of the same run": bool(box.folders) and not mounts.is_possible(),
+        "times, modes and attributes of the account's files": not mounts.is_possible(),
+        "System V shared memory, keyrings, limits of other processes": not seccomp.is_possible(),
+        "cores and priority of processes of the same account": True,
         "memory and CPU of all processes together": True,
         "the number of processes (root)": os.getuid() == 0 or box.processes is None,
         "the network": box.network,

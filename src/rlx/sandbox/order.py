@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     class Order(TypedDict):
         """`rights` are paths with Landlock's bits, `limits` are names of rlimits (`FSIZE`) with their values.
 
-        `folders` are places with the folder that stands there for this process alone.
+        `folders` are places with the folder that stands there for this process alone, in namespaces of its own.
         """
 
         is_enforced: bool
+        namespaces: bool
         shared_memory: bool
         folders: dict[str, str]
         rights: dict[str, int]
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _KEPT_CAPABILITIES = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4
-"""Of root: chown, dac_override, fowner, fsetid. They concern files, which Landlock guards."""
+"""Of root: chown, dac_override, fowner, fsetid. They concern files, which Landlock and read-only mounts guard."""
 _CAPABILITY_VERSION = 0x20080522
 
 
@@ -38,11 +39,12 @@ def give_up(order: Order) -> None:
     _limit(order)
     if not order["is_enforced"]:
         return
-    if order["shared_memory"] or order["folders"]:
-        mounts.own(order["folders"], shared_memory=order["shared_memory"])
+    if order["namespaces"]:
+        writes = [path for path, bits in order["rights"].items() if bits & landlock.MAKE_REG]
+        mounts.own(order["folders"], writes, shared_memory=order["shared_memory"])
     landlock.restrict(order["rights"], has_network=order["network"])
-    if not order["network"] and seccomp.is_possible():
-        seccomp.forbid_sockets(but_unix=order["unix_sockets"])
+    if seccomp.is_possible():
+        seccomp.restrict(network=order["network"], unix_sockets=order["unix_sockets"], has_own_ipc=order["namespaces"])
     _drop_capabilities()
 
 

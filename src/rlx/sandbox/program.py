@@ -25,8 +25,8 @@ PIPE = subprocess.PIPE
 Program = subprocess.Popen[bytes]
 Stream = int | IO[bytes] | None
 FREE: Order = {
-    "is_enforced": False, "shared_memory": False, "folders": {}, "rights": {}, "network": True, "unix_sockets": True,
-    "limits": {}, "processes": None,
+    "is_enforced": False, "namespaces": False, "shared_memory": False, "folders": {}, "rights": {}, "network": True,
+    "unix_sockets": True, "limits": {}, "processes": None,
 }  # fmt: skip
 _KEEPER = "import sys; sys.path.insert(0, sys.argv[1]); from rlx.sandbox.keeper import main; main(sys.argv[2:])"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import socket
@@ -15,8 +16,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rlx.sandbox import mounts
-from rlx.sandbox.box import Box, Enforced, in_force, system_reads
+from rlx.sandbox import mounts, seccomp
+from rlx.sandbox.box import (
+    NO_KEYRINGS,
+    NO_LIMITS,
+    NO_SET_ID,
+    UNCHANGEABLE,
+    Box,
+    Enforced,
+    in_force,
+    system_reads,
+)
 from rlx.sandbox.program import kill, start
 
 _MOST_SECONDS = 20.0
@@ -33,8 +43,14 @@ FORBIDDEN = {
     "unix": "a Unix socket reached by its path",
     "abstract": "an abstract Unix socket",
     "signal": "a signal to its starter",
+    "limits": "limits for its starter",
+    "times": "changing the times of a hidden file",
+    "mode": "changing the mode of a hidden file",
+    "set_id": "making a set-user-id program",
+    "key": "a key in a keyring of the account",
     "device": "making a device file",
     "shared_memory": "shared memory that others see",
+    "system_v": "System V shared memory that others see",
     "survive": "a process that outlives it",
 }
 """What the program attempts and must fail at."""
@@ -46,9 +62,15 @@ ALLOWED = {
 }
 """What a box must leave working, or nothing could be trained in it."""
 
-PROGRAM = r"""
-import json, os, signal, socket, stat, subprocess, sys, time
-own, hidden, port, path, name, starter = sys.argv[1:]
+KEYS = 0x52000000
+"""Where the keys of the System V segments that are tried begin."""
+PROGRAM = (
+    f"KEYS = {KEYS}"
+    r"""
+import ctypes, json, os, resource, signal, socket, stat, subprocess, sys, time
+own, hidden, port, path, name, starter = sys.argv[1:7]
+calls = json.loads(sys.argv[7])
+libc = ctypes.CDLL(None, use_errno=True)
 memory = "/dev/shm/" + name
 def tried(action):
     try:
@@ -60,6 +82,16 @@ def reads(path):
     with open(path) as stream: stream.read(1)
 def writes(path):
     with open(path, "a") as stream: stream.write("x")
+def called(function, *arguments):
+    found = function(*arguments)
+    if found < 0: raise OSError(ctypes.get_errno(), "")
+    return found
+def makes_key():
+    if "add_key" in calls:
+        key = called(libc.syscall, calls["add_key"], b"user", name.encode(), b"x", 1, -4)
+        called(libc.syscall, calls["keyctl"], 15, key, 5)
+def limits(pid):
+    resource.prlimit(pid, resource.RLIMIT_CORE, resource.prlimit(pid, resource.RLIMIT_CORE))
 def through(link, action):
     os.symlink(hidden + "/secret", own + "/" + link)
     action(own + "/" + link)
@@ -94,15 +126,22 @@ found = {
     "unix": tried(lambda: connects(socket.AF_UNIX, socket.SOCK_STREAM, path)),
     "abstract": tried(lambda: connects(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + name)),
     "signal": tried(lambda: os.kill(int(starter), 0)),
+    "limits": tried(lambda: limits(int(starter))),
+    "times": tried(lambda: os.utime(hidden + "/secret")),
+    "mode": tried(lambda: os.chmod(hidden + "/secret", 0o600)),
+    "set_id": tried(lambda: (writes(own + "/set"), os.chmod(own + "/set", 0o4700))),
+    "key": tried(makes_key),
     "device": tried(lambda: os.mknod(own + "/device", stat.S_IFCHR | 0o600, os.makedev(1, 3))),
     "own_file": tried(lambda: writes(own + "/file")),
     "program": tried(lambda: subprocess.run(["/bin/sh", "-c", ":"], check=True)),
     "own_child": tried(has_child),
     "own_memory": not os.path.isdir("/dev/shm") or tried(lambda: writes(memory)),
 }
+tried(lambda: called(libc.shmget, int(name.rpartition("-")[2]) + KEYS, 64, 0o1600))
 leaves_a_child()
 print(json.dumps(found))
 """
+)
 
 
 @lru_cache(maxsize=2)
@@ -154,7 +193,13 @@ def _is_promised(key: str, found: Enforced) -> bool:
         "unix": "no sockets" in found.enforced,
         "abstract": "no sockets" in found.enforced or "no signals to processes outside" in found.enforced,
         "signal": "no signals to processes outside" in found.enforced,
+        "limits": NO_LIMITS in found.enforced,
+        "times": UNCHANGEABLE in found.enforced,
+        "mode": UNCHANGEABLE in found.enforced,
+        "set_id": NO_SET_ID in found.enforced,
+        "key": NO_KEYRINGS in found.enforced,
         "shared_memory": "shared memory of its own" in found.enforced,
+        "system_v": UNCHANGEABLE in found.enforced or NO_KEYRINGS in found.enforced,
     }
     return promised.get(key, True)
 
@@ -173,6 +218,7 @@ def _tried(box: Box, own: Path, hidden: Path) -> Mapping[str, Any]:
             path,
             name,
             str(os.getpid()),
+            json.dumps(seccomp.CALLS.get(os.uname().machine, {})),
         ]
         process = start(
             argv, box, env={"PATH": "/usr/bin:/bin"}, cwd=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -190,7 +236,12 @@ def _tried(box: Box, own: Path, hidden: Path) -> Mapping[str, Any]:
             f"nothing runs in the sandbox: {last[0]}", hint="is the interpreter installed in an unusual place?"
         )
     left = int((own / "left").read_text())
-    return {**seen, "survive": _lives(left), "shared_memory": _is_taken(Path(mounts.SHARED_MEMORY, name))}
+    return {
+        **seen,
+        "survive": _lives(left),
+        "shared_memory": _is_taken(Path(mounts.SHARED_MEMORY, name)),
+        "system_v": _is_there(name),
+    }
 
 
 def _is_taken(path: Path) -> bool:
@@ -199,6 +250,13 @@ def _is_taken(path: Path) -> bool:
         path.unlink()
         return True
     return False
+
+
+def _is_there(name: str) -> bool:
+    """Say whether the System V segment of a trial is there, and take it away."""
+    libc, key = ctypes.CDLL(None), KEYS + int(name.rpartition("-")[2])
+    found = libc.shmget(key, 0, 0)
+    return bool(found >= 0 and libc.shmctl(found, 0, None) == 0)
 
 
 def _lives(pid: int) -> bool:

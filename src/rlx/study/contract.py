@@ -87,6 +87,12 @@ def read(path: Path) -> Contract:
     return document.read(path, Contract, sort=SORT)
 
 
+def read_with_hash(path: Path) -> tuple[Contract, str]:
+    """Read a contract together with the hash of the very bytes that were read."""
+    loaded = document.load(path, sort=SORT)
+    return document.build(loaded, Contract), loaded.sha256
+
+
 def sha256(path: Path) -> str:
     """Return the hash of the file's bytes: what an approval is for."""
     return files.sha256(files.read_bytes(path))

@@ -26,6 +26,8 @@ from rlx.study.terms import APPROVAL_LEVELS, POINTS, Contract
 REHEARSAL_SECONDS = 600.0
 REHEARSALS_SECONDS = 3600.0
 """What one rehearsal, and all of them before an approval, may reserve and use."""
+CLOCKS_SECONDS = 300.0
+"""So far the clocks of two machines may differ."""
 POOL = 3
 """The scores that the head must have before a candidate is raced against it (fewer where the contract's claim has)."""
 SEARCHES: frozenset[Phase] = frozenset({"trial", "promotion"})
@@ -155,6 +157,9 @@ def _unapproved(state: State, contract: Contract, facts: Facts) -> Reasons:
         return
     if not approval.contract == facts.contract_sha256 == state.contract:
         yield Reason("APPROVAL_VOID", f"the contract changed after {approval.by} approved it", hint)
+    if approval.event.time > facts.now + CLOCKS_SECONDS:
+        says = f"the approval is dated {_moment(approval.event.time)}, which is still to come: a clock was wrong"
+        yield Reason("APPROVAL", says, hint)
     if not facts.now < approval.expires:
         yield Reason("APPROVAL_EXPIRED", f"the approval was good until {_moment(approval.expires)}", hint)
     wanted = automation.approval if automation else APPROVAL_LEVELS[0]

@@ -100,6 +100,11 @@ class Study:
         with _kept():
             return contracts.read(self.contract_path)
 
+    def contract_with_hash(self) -> tuple[Contract, str]:
+        """Return the contract and the hash of the bytes that it was read from."""
+        with _kept():
+            return contracts.read_with_hash(self.contract_path)
+
     def task(self) -> Task:
         with _kept():
             return tasks.read(self.task_path)

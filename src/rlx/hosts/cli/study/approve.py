@@ -41,19 +41,21 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.key and args.document:
         raise UsageError("--key and --document are two ways to approve", hint="leave one of them out")
     study = find(project.root(), args.study)
-    if not args.yes:
-        _ask(noticed(study))
-    return approve(study, by=args.by or getpass.getuser(), key=args.key, document=args.document, goes_on=args.go_on)
+    shown = None if args.yes else _ask(noticed(study))
+    return approve(
+        study, by=args.by or getpass.getuser(), key=args.key, document=args.document, goes_on=args.go_on, shown=shown
+    )
 
 
-def _ask(overview: dict[str, Any]) -> None:
-    """Show what is approved and have its name typed; off a terminal nobody is there to read it."""
+def _ask(overview: dict[str, Any]) -> str:
+    """Show what is approved, have its name typed, and return its hash; off a terminal nobody is there to read it."""
     if not sys.stdin.isatty():
         raise Refused("nobody at a terminal has read the contract", hint="rlx study show, then rlx study approve --yes")
     say(show.screen(plain(overview)))
     say(f"\ntype the study's name ({overview['study']}) to approve all of this")
     if sys.stdin.readline().strip() != overview["study"]:
         raise Refused("not approved", hint="rlx study approve")
+    return str(overview["sha256"])
 
 
 def render(data: dict[str, Any]) -> str:
