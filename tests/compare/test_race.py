@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from rlx.compare.guardrails import Guard
 from rlx.compare.permutation import permutation_p
 from rlx.compare.race import ERRORS, RULE, Complexity, _apart, confirm, race
+from rlx.evaluate.protocol import episode_seeds
 
 HEAD = [310.0, 280.0, 355.0, 402.0, 298.0, 340.0]
 TEN = [*HEAD, 366.0, 275.0, 330.0, 345.0]
@@ -306,3 +309,22 @@ def test_a_claim_that_is_not_shown_says_what_would_settle_it() -> None:
     assert leaning.reason.endswith("a new study would show it with some 50 seeds a side")
     assert "seeds a side" not in confirm(TEN, up(TEN, -0.1 * spread)).reason
     assert "seeds a side" not in confirm(TEN, up(TEN, 0.0)).reason
+
+
+def rate(coin: int, episodes: Sequence[int]) -> float:
+    """Return how often a policy that always tosses the same fair coin succeeds: all its seeds alike."""
+    return sum(zlib.crc32(f"{seed}:{coin}".encode()) >> 16 & 1 for seed in episodes) / len(episodes)
+
+
+def test_policies_that_are_equal_but_for_the_luck_of_their_episodes_are_seldom_called_better() -> None:
+    claims = 150
+    own = shared = 0
+    for number in range(claims):
+        first = 100_000 * number
+        blocks = [episode_seeds("confirm", first, 50, seed=seed) for seed in range(1000, 1010)]
+        mine, theirs = ([rate(coin, block) for block in blocks] for coin in (1, 2))
+        own += confirm(mine, theirs).answer == "confirmed"
+        alike = [[rate(coin, blocks[0])] * 10 for coin in (1, 2)]
+        shared += confirm(*alike).answer == "confirmed"
+    assert own / claims <= 0.08  # the level is .05
+    assert shared / claims > 0.3, "on shared episodes luck would be an effect"

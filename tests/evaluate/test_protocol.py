@@ -10,7 +10,7 @@ import pytest
 from rlx.config.load import parse
 from rlx.config.schema import Env, Experiment
 from rlx.errors import UsageError
-from rlx.evaluate.protocol import DRAWN, EPISODE_SEEDS, Protocol, draw
+from rlx.evaluate.protocol import DRAWN, EPISODE_SEEDS, Protocol, Purpose, draw, episode_seeds
 from rlx.evaluate.rollout import Evaluator
 
 from .conftest import MakeProtocol
@@ -186,3 +186,20 @@ def test_scenarios_and_metric_are_part_of_the_fingerprint_and_left_out_of_select
             experiment(eval={"scenarios": scenarios, "metric": metric}), root=tmp_path, purpose="selection"
         )
         assert set(selection.scenarios) == set(played)
+
+
+def test_training_seeds_share_no_episodes_but_where_nothing_is_compared_across_them(protocol: MakeProtocol) -> None:
+    report = protocol("Lengths", episodes=20)
+    blocks = [set(report.episode_seeds(seed=seed)) for seed in range(100)]
+    assert len(set().union(*blocks)) == 2000
+    assert all(block <= set(EPISODE_SEEDS["report"]) for block in blocks)
+    assert set(report.episode_seeds(seed=2**31)) <= set(EPISODE_SEEDS["report"])
+    selection = protocol("Lengths", episodes=20, purpose="selection")
+    assert selection.episode_seeds(seed=0) == selection.episode_seeds(seed=7)
+
+
+@pytest.mark.parametrize("purpose", DRAWN)
+def test_what_is_drawn_has_room_for_every_training_seed(purpose: Purpose) -> None:
+    first = draw(purpose, 50)
+    blocks = [episode_seeds(purpose, first, 50, seed=seed) for seed in (0, 999, 1000, 1999)]
+    assert [block.start - EPISODE_SEEDS[purpose].start - first for block in blocks] == [0, 49_950, 50_000, 99_950]

@@ -45,7 +45,7 @@ def test_kept_episodes_are_those_of_this_very_checkpoint(tmp_path: Path, monkeyp
 
     assert stored_episodes(run, protocol, folder / "latest", seed=0) == []
     list(measure(reference, protocol))
-    played = play_episodes(LinearPolicy(np.array(POOR)), protocol)
+    played = play_episodes(LinearPolicy(np.array(POOR)), protocol, seed=0)
     assert stored_episodes(run, protocol, folder / "latest", seed=0) == played
     assert stored_episodes(run, protocol, folder / "best", seed=0) == []
     write_checkpoint(folder, "latest", GOOD, plain=config("cartpole"), step=4096)
@@ -53,5 +53,5 @@ def test_kept_episodes_are_those_of_this_very_checkpoint(tmp_path: Path, monkeyp
 
 
 def test_played_episodes_are_the_protocols(protocol: MakeProtocol) -> None:
-    played = play_episodes(LinearPolicy(np.array(POOR)), protocol("CartPole-v1", episodes=3))
+    played = play_episodes(LinearPolicy(np.array(POOR)), protocol("CartPole-v1", episodes=3), seed=0)
     assert [episode.seed for episode in played] == [200_000, 200_001, 200_002]

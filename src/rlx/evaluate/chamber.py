@@ -74,11 +74,10 @@ def failure_of(error: RlxError) -> dict[str, Any]:
 
 
 def _document(evaluator: Evaluator, request: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
-    path = Path(subject["path"])
     if request["policy"] is None:
-        evaluation, about = _of_bundle(evaluator, path, named=code_named_in(request["experiment"]))
+        evaluation, about = _of_bundle(evaluator, subject, named=code_named_in(request["experiment"]))
     else:
-        evaluation, about = _of_service(evaluator, path, _service(request, subject)), {}
+        evaluation, about = _of_service(evaluator, subject, _service(request, subject)), {}
     rows = [episode.document() for episode in (*evaluation.episodes, *evaluation.varied)]
     figures = tally(rows)
     return {
@@ -94,19 +93,21 @@ def _document(evaluator: Evaluator, request: Mapping[str, Any], subject: Mapping
     }
 
 
-def _of_bundle(evaluator: Evaluator, path: Path, *, named: list[str]) -> tuple[Evaluation, dict[str, Any]]:
-    checkpoint = checkpoints.read(path, with_replay=False)
+def _of_bundle(
+    evaluator: Evaluator, subject: Mapping[str, Any], *, named: list[str]
+) -> tuple[Evaluation, dict[str, Any]]:
+    checkpoint = checkpoints.read(Path(subject["path"]), with_replay=False)
     policy, note = fitting(evaluator, checkpoint, named=named)
     parameters = sum(int(array.size) for array in checkpoint.policy.values())
     about = {"step": checkpoint.step, "backend": checkpoint.backend, "algorithm": checkpoint.algorithm,
              "parameters": parameters}  # fmt: skip
-    return evaluator.evaluate(policy), {**about, **({"note": note} if note else {})}
+    return evaluator.evaluate(policy, seed=subject["seed"]), {**about, **({"note": note} if note else {})}
 
 
-def _of_service(evaluator: Evaluator, path: Path, service: Service) -> Evaluation:
+def _of_service(evaluator: Evaluator, subject: Mapping[str, Any], service: Service) -> Evaluation:
     space = evaluator.env.action_space
-    with served(service, path, space) as policy:
-        return evaluator.evaluate(policy)
+    with served(service, Path(subject["path"]), space) as policy:
+        return evaluator.evaluate(policy, seed=subject["seed"])
 
 
 def _service(request: Mapping[str, Any], subject: Mapping[str, Any]) -> Service:

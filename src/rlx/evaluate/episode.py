@@ -76,8 +76,9 @@ class Lane:
         self.mask_of = env.get_wrapper_attr("action_masks") if env.has_wrapper_attr("action_masks") else None
         self.rewind()
 
-    def rewind(self) -> None:
-        """Stand before the first episode."""
+    def rewind(self, seeds: Sequence[int] | None = None) -> None:
+        """Stand before the first episode; of others, where their seeds are given."""
+        self.seeds = self.seeds if seeds is None else seeds
         self.played: list[Episode] = []
         self.trajectories: list[Trajectory] = []
 

@@ -102,7 +102,8 @@ def _experiment(reference: Reference, like: Run | None) -> Experiment:
 
 def _fresh_used(run: Run) -> int:
     """Return how many of the fresh episodes earlier evaluations of this run have used."""
-    last = [document["protocol"]["seeds"][1] for document in run.evaluations() if document.get("purpose") == "fresh"]
+    fresh = [document for document in run.evaluations() if document.get("purpose") == "fresh"]
+    last = [row["seed"] for document in fresh for row in document["episodes"]]
     return max(last, default=EPISODE_SEEDS["fresh"].start - 1) + 1 - EPISODE_SEEDS["fresh"].start
 
 
@@ -135,8 +136,9 @@ def measure(
     count = len(asked) + unkept(protocol, reference.run.path if reference.run else None, seeds=asked)
     told = _overall(progress, count) if progress else None
     with Evaluator(protocol, progress=told, keeps_trajectories=keeps_trajectories) as evaluator:
-        for number, checkpoint in read.items():
-            yield known.get(number) or _measured(evaluator, checkpoint, number, run=reference.run)
+        for count, (number, checkpoint) in enumerate(read.items()):
+            episodes_of = count if protocol.purpose == "fresh" else number or 0
+            yield known.get(number) or _measured(evaluator, checkpoint, number, episodes_of, run=reference.run)
 
 
 def _overall(progress: Progress, evaluations: int) -> Progress:
@@ -195,11 +197,13 @@ def _stored(path: Path, checkpoint: Checkpoint, seed: int | None) -> Measurement
     return Measurement(seed, checkpoint.path.name, checkpoint.step, path.parent.name, figures, beside, path, True, note)
 
 
-def _measured(evaluator: Evaluator, checkpoint: Checkpoint, seed: int | None, *, run: Run | None) -> Measurement:
+def _measured(
+    evaluator: Evaluator, checkpoint: Checkpoint, seed: int | None, episodes_of: int, *, run: Run | None
+) -> Measurement:
     policy, shown = fitting(evaluator, checkpoint)
     changed = changed_since_training(run, seed, evaluator.protocol) if run else None
     note = "; ".join(filter(None, (shown, changed))) or None
-    evaluation = evaluator.evaluate(policy)
+    evaluation = evaluator.evaluate(policy, seed=episodes_of)
     beside = yardsticks(evaluator, run.path if run else None, seed=seed)
     name = checkpoint.path.name
     document = {

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rlx import files, sandbox
 from rlx.errors import EvidenceInvalid, Refused, RlxError
 from rlx.evaluate.pin import Pin
-from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
+from rlx.evaluate.protocol import Purpose, episode_seeds
 from rlx.evaluate.result import LARGEST_BYTES, read_result
 from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, keep, tail, unstaged
 from rlx.evaluate.staged import stage_recorded
@@ -61,7 +61,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Pinned:
-    """How checkpoints are measured by a command: in which tree, on which episodes, with whose policy files."""
+    """How checkpoints are measured by a command: in which tree, on which episodes, with whose policy files.
+
+    `seed` is the training seed whose episodes are played.
+    """
 
     command: Command
     pin: Pin
@@ -72,12 +75,13 @@ class Pinned:
     reads: tuple[Path, ...] = ()
     limits: Limits = field(default_factory=Limits)
     may_go_unenforced: bool = False
+    seed: int = 0
 
     @property
     def seeds(self) -> tuple[int, int]:
         """The first and the last episode seed."""
-        start = EPISODE_SEEDS[self.purpose].start + self.first
-        return start, start + self.episodes - 1
+        played = episode_seeds(self.purpose, self.first, self.episodes, seed=self.seed)
+        return played.start, played.stop - 1
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -89,7 +93,7 @@ class Pinned:
             "source": self.command.source.model_dump(mode="json") if self.command.source else None,
             "pin": self.pin.sha256,
             "episodes": self.episodes,
-            "seeds": list(self.seeds),
+            "seeds": list(replace(self, seed=0).seeds),
             "purpose": self.purpose,
         }
 
@@ -101,7 +105,7 @@ class Pinned:
 def pinned(asked: Pinned, subjects: Sequence[Subject]) -> list[Sealed]:
     """Measure checkpoints by the repository's own command, each in a fresh copy; write each one's document."""
     asked.pin.verify()
-    found = [_measured(asked, subject) for subject in subjects]
+    found = [_measured(replace(asked, seed=subject.seed), subject) for subject in subjects]
     asked.pin.verify()
     for one in found:
         if one.document is not None:

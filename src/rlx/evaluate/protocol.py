@@ -38,9 +38,30 @@ at an offset that is drawn when they are needed and recorded: some 5·10⁸ plac
 DRAWN: tuple[Purpose, ...] = ("search", "confirm")
 
 
+SHARED: tuple[Purpose, ...] = ("parity", "selection")
+"""What is played on the same episodes whatever the training seed: there nothing is compared across seeds."""
+MOST_TRAINING_SEEDS = 2000
+
+
 def draw(purpose: Purpose, episodes: int) -> int:
-    """Return an unpredictable `first` for the episodes of a study's purpose."""
-    return secrets.randbelow(len(EPISODE_SEEDS[purpose]) - episodes)
+    """Return an unpredictable `first` for the episodes of a study's purpose, with room for every training seed's."""
+    return secrets.randbelow(max(1, len(EPISODE_SEEDS[purpose]) - episodes * MOST_TRAINING_SEEDS))
+
+
+def episode_seeds(purpose: Purpose, first: int, episodes: int, *, seed: int = 0) -> range:
+    """Return the episodes that a training seed's policy plays: the same for every policy of that seed.
+
+    Each training seed has its own. On shared ones all seeds of a policy have the same luck, and a test that takes seeds
+    for independent would find it to be an effect.
+    """
+    reserved = EPISODE_SEEDS[purpose]
+    left = len(reserved) - first
+    if episodes > left:
+        from rlx.errors import UsageError
+
+        raise UsageError(f"{episodes} episodes asked for", hint=f"{left} are reserved and unused")
+    start = first + seed % (left // episodes) * episodes if purpose not in SHARED else first
+    return reserved[start : start + episodes]
 
 
 REPORT_EPISODES = 20
@@ -86,15 +107,9 @@ class Protocol:
         """Return the evaluation environment with a scenario's arguments on top."""
         return self.env.model_copy(update={"kwargs": {**self.env.kwargs, **self.scenarios[name].kwargs}})
 
-    def episode_seeds(self) -> range:
-        """Return the seed of every episode; the same for every policy and every training seed."""
-        reserved = EPISODE_SEEDS[self.purpose]
-        if self.first + self.episodes > len(reserved):
-            from rlx.errors import UsageError
-
-            left = len(reserved) - self.first
-            raise UsageError(f"{self.episodes} episodes asked for", hint=f"{left} are reserved and unused")
-        return reserved[self.first : self.first + self.episodes]
+    def episode_seeds(self, *, seed: int = 0) -> range:
+        """Return the seed of every episode that the policy of a training seed plays."""
+        return episode_seeds(self.purpose, self.first, self.episodes, seed=seed)
 
     def fingerprint(self) -> str:
         """Return the name of this protocol: equal exactly where two evaluations may be compared."""
@@ -117,6 +132,7 @@ class Protocol:
             "env": self.env.model_dump(mode="json", include={"id", "kwargs", "wrappers"}),
             "episodes": self.episodes,
             "seeds": [seeds.start, seeds.stop - 1],
+            "own_episodes": self.purpose not in SHARED,
             "deterministic": self.deterministic,
             "purpose": self.purpose,
             "undeclared_horizon": UNDECLARED_HORIZON,

@@ -42,11 +42,11 @@ def stored_episodes(run: Run | None, protocol: Protocol, checkpoint: Path, *, se
     return []
 
 
-def play_episodes(policy: Policy, protocol: Protocol) -> list[Episode]:
-    """Play every episode of a protocol; nothing is kept."""
+def play_episodes(policy: Policy, protocol: Protocol, *, seed: int) -> list[Episode]:
+    """Play every episode of a training seed; nothing is kept."""
     with Evaluator(protocol) as evaluator:
         evaluator.refuse_misfit(policy)
-        return list(evaluator.evaluate(policy).episodes)
+        return list(evaluator.evaluate(policy, seed=seed).episodes)
 
 
 def _episode(row: Mapping[str, Any]) -> Episode:

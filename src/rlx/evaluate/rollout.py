@@ -165,19 +165,20 @@ class Evaluator:
         self._lanes: dict[str | None, list[Lane]] = {}
         self._batches: dict[str | None, AnyVector] = {}
 
-    def evaluate(self, policy: Policy) -> Evaluation:
-        """Play every episode of the protocol; the process's random generators are left as they were."""
-        with own_randomness(self.protocol.episode_seeds().start):
-            episodes = self._played(policy, None, done=0)
+    def evaluate(self, policy: Policy, *, seed: int = 0) -> Evaluation:
+        """Play every episode of a training seed; the process's random generators are left as they were."""
+        seeds = self.protocol.episode_seeds(seed=seed)
+        with own_randomness(seeds.start):
+            episodes = self._played(policy, None, seeds, done=0)
             fingerprint = self.protocol.fingerprint()
             kept = tuple(sorted(self._trajectories, key=lambda one: one.seed))
         varied: list[Episode] = []
         for name in self.protocol.scenarios:
-            with own_randomness(self.protocol.episode_seeds().start):
-                varied += self._played(policy, name, done=len(episodes) + len(varied))
+            with own_randomness(seeds.start):
+                varied += self._played(policy, name, seeds, done=len(episodes) + len(varied))
         return Evaluation(self.protocol, fingerprint, tuple(episodes), time.time(), tuple(varied), kept)
 
-    def _played(self, policy: Policy, scenario: str | None, *, done: int) -> list[Episode]:
+    def _played(self, policy: Policy, scenario: str | None, seeds: range, *, done: int) -> list[Episode]:
         total = self.protocol.episodes * (1 + len(self.protocol.scenarios))
         count = 0
 
@@ -189,10 +190,12 @@ class Evaluator:
 
         if self._is_batched:
             keep: list[Trajectory] | None = [] if self._keeps_trajectories else None
-            episodes = worlds.play(self._worlds(scenario), policy, self.protocol, tell, keep)
+            episodes = worlds.play(self._worlds(scenario), policy, self.protocol, seeds, tell, keep)
             self._trajectories = keep or []
         else:
             lanes = self._open(scenario)
+            for index, lane in enumerate(lanes):
+                lane.rewind(seeds[index :: len(lanes)])
             played = _play(lanes, policy, self.protocol, tell)
             self._trajectories = [one for lane in lanes for one in lane.trajectories]
             episodes = sorted(played, key=lambda episode: episode.seed)
@@ -280,7 +283,6 @@ def _play(lanes: list[Lane], policy: Policy, protocol: Protocol, tell: Callable[
     env = lanes[0].env
     gather, rows = batcher(env.observation_space, len(lanes)), splitter(env.action_space, len(lanes))
     for lane in lanes:
-        lane.rewind()
         lane.begin()
     policy.reset()
     foreseen = acrobot.places([lane.env for lane in lanes])

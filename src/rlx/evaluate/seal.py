@@ -25,7 +25,7 @@ import rlx
 from rlx import files, sandbox
 from rlx.errors import EvidenceInvalid, RlxError
 from rlx.evaluate.pin import Pin
-from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
+from rlx.evaluate.protocol import Purpose, episode_seeds
 from rlx.evaluate.staged import CheckpointChanged, stage_recorded
 from rlx.evaluate.variables import plain_environment
 from rlx.sandbox import Box, Caps, Enforced
@@ -71,20 +71,18 @@ class Seal:
     limits: Limits = Limits()
     may_go_unenforced: bool = False
 
-    @property
-    def seeds(self) -> tuple[int, int]:
-        """The first and the last episode seed."""
-        start = EPISODE_SEEDS[self.purpose].start + self.first
-        return start, start + self.episodes - 1
-
 
 @dataclass(frozen=True)
 class Subject:
-    """A checkpoint to measure: where it is, the hash it must have (`staged.sha256`), and where its document goes."""
+    """A checkpoint to measure: where it is, the hash it must have (`staged.sha256`), and where its document goes.
+
+    `seed` is the training seed whose episodes it plays.
+    """
 
     checkpoint: Path
     sha256: str | None
     out: Path
+    seed: int = 0
 
     @property
     def log(self) -> Path:
@@ -140,12 +138,13 @@ def sealed(seal: Seal, subjects: Sequence[Subject]) -> list[Sealed]:
 def _kept(one: Sealed, seal: Seal, enforced: Mapping[str, Any]) -> Sealed:
     if one.document is None:
         return one
+    played = episode_seeds(seal.purpose, seal.first, seal.episodes, seed=one.subject.seed)
     document = {
         "schema": SCHEMA,
         "level": LEVEL,
         "purpose": seal.purpose,
         "first": seal.first,
-        "seeds": list(seal.seeds),
+        "seeds": [played.start, played.stop - 1],
         "pin": seal.pin.sha256,
         "policy": seal.policy,
         **one.document,
@@ -285,7 +284,10 @@ class _Chamber:
             "purpose": seal.purpose,
             "first": seal.first,
             "episodes": seal.episodes,
-            "subjects": [{"index": index, "path": str(self._staged(index))} for index in self._left],
+            "subjects": [
+                {"index": index, "path": str(self._staged(index)), "seed": self.subjects[index].seed}
+                for index in self._left
+            ],
             "policy": self._policy(scratch),
         }
         return files.encode(request)

@@ -88,7 +88,7 @@ class Trial:
 
     def _outcome(self, evaluator: Evaluator, disturb: Disturbance | None, with_random: bool) -> Outcome:
         scores = {
-            seed: evaluator.evaluate(disturb(policy, seed) if disturb else policy).score
+            seed: evaluator.evaluate(disturb(policy, seed) if disturb else policy, seed=seed).score
             for seed, policy in self.policies.items()
         }
         if not all(map(math.isfinite, scores.values())):

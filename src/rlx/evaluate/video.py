@@ -128,7 +128,8 @@ class _Camera:
     def _step(self) -> bool:
         from gymnasium.vector.utils import batch_space, iterate
 
-        env, row = self.lane.env, (self.lane.seed - self.protocol.episode_seeds().start) % self.rows
+        place = (self.lane.seed - self.protocol.episode_seeds().start) % self.protocol.episodes
+        env, row = self.lane.env, place % self.rows
         masks = np.stack([self.lane.mask()] * self.rows) if self.lane.mask_of else None
         observations = stack(env.observation_space, [self.lane.observation] * self.rows)
         actions = self.policy.predict(observations, deterministic=self.protocol.deterministic, masks=masks)

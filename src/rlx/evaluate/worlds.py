@@ -1,6 +1,6 @@
 """Playing a protocol's episodes all at once, where the environment steps its worlds as arrays.
 
-Each episode is the first of one world. All worlds start from one seed, the first of the protocol's: episode i is what
+Each episode is the first of one world. All worlds start from one seed, the first of the episodes': episode i is what
 world i plays, the same for every policy; an episode's own seed only names it.
 """
 
@@ -23,6 +23,7 @@ def play(
     worlds: AnyVector,
     policy: Policy,
     protocol: Protocol,
+    seeds: range,
     tell: Callable[[int], None],
     trajectories: list[Trajectory] | None = None,
 ) -> list[Episode]:
@@ -30,7 +31,6 @@ def play(
 
     Where there is a list for them, the episodes' trajectories are put into it.
     """
-    seeds = protocol.episode_seeds()
     count = _Account(worlds.num_envs, getattr(worlds.unwrapped, "max_episode_steps", None) or UNDECLARED_HORIZON)
     policy.reset()
     try:

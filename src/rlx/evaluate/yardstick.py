@@ -32,7 +32,7 @@ def yardsticks(evaluator: Evaluator, run: Path | None, *, seed: int | None) -> d
         return found
 
     def untrained() -> Evaluation:
-        return evaluator.evaluate(rebuild(checkpoints.read(folder, with_replay=False)))
+        return evaluator.evaluate(rebuild(checkpoints.read(folder, with_replay=False)), seed=seed or 0)
 
     name, about = f"seed_{seed}_{checkpoints.UNTRAINED}", {"seed": seed, "step": 0}
     return {**found, checkpoints.UNTRAINED: _kept(evaluator, run, name, untrained, about=about)}

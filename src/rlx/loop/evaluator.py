@@ -149,7 +149,7 @@ class Evaluator:
     def _subjects(self, candidate: str, run: str, expected: Mapping[int, str], out: Path) -> dict[int, Subject]:
         view = Run(self.study.root / "runs" / run)
         return {
-            seed: Subject(_place(view.seed(seed)), sha256, out / f"{candidate}_{seed}.json")
+            seed: Subject(_place(view.seed(seed)), sha256, out / f"{candidate}_{seed}.json", seed)
             for seed, sha256 in expected.items()
         }
 

@@ -7,14 +7,13 @@ weights of both sides are in the ledger.
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlx import files
 from rlx.errors import EvidenceInvalid
-from rlx.evaluate.protocol import EPISODE_SEEDS, Purpose
+from rlx.evaluate.protocol import Purpose, draw
 from rlx.evaluate.seal import CHANGED
 from rlx.figures import counted
 from rlx.launch import weights
@@ -129,11 +128,11 @@ def _measure_all(study: Study, candidates: Sequence[str], phase: Phase, *, say: 
     for name, run, seeds in waiting:
         view = Run(study.root / "runs" / run)
         weights.record(study.ledger, name, view, [view.seed(seed) for seed in seeds])
-    draw = drawn(study, candidates, phase)
+    episodes = drawn(study, candidates, phase)
     evaluator = Evaluator(study)
     for name, run, seeds in waiting:
         say(f"measuring {counted(len(seeds), 'seed')} of {name} ({phase}, {run})")
-        _measure(study, evaluator, name, run, seeds, phase, draw)
+        _measure(study, evaluator, name, run, seeds, phase, episodes)
 
 
 def _waiting(state: State, candidates: Sequence[str], phase: Phase) -> list[tuple[str, str, list[int]]]:
@@ -154,7 +153,7 @@ def drawn(study: Study, candidates: Sequence[str], phase: Phase) -> Draw:
         if known is None:
             is_claim = purpose == "confirm"
             episodes = contract.evaluation.confirm_episodes if is_claim else contract.evaluation.episodes
-            first = secrets.randbelow(len(EPISODE_SEEDS[purpose]) - episodes)
+            first = draw(purpose, episodes)
             held.append("drawn", purpose=purpose, first=first, episodes=episodes, candidates=list(candidates))
             known = _known(replay(held.events), purpose, candidates)
     if known is None:
@@ -166,10 +165,10 @@ def drawn(study: Study, candidates: Sequence[str], phase: Phase) -> Draw:
 
 
 def _known(state: State, purpose: Purpose, candidates: Sequence[str]) -> Draw | None:
-    for draw in reversed(state.draws):
-        is_for_them = purpose == "search" or set(draw.candidates) == set(candidates)
-        if draw.purpose == purpose and is_for_them:
-            return draw
+    for one in reversed(state.draws):
+        is_for_them = purpose == "search" or set(one.candidates) == set(candidates)
+        if one.purpose == purpose and is_for_them:
+            return one
     return None
 
 

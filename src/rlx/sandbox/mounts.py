@@ -19,9 +19,13 @@ _NO_SUID, _NO_DEVICES, _BIND, _RECURSIVE, _SLAVE = 1 << 1, 1 << 2, 1 << 12, 1 <<
 _SET_ATTRIBUTES, _HERE, _WITH_ALL_BELOW, _READ_ONLY = 442, -100, 0x8000, 1
 
 
-@lru_cache(maxsize=1)
 def is_possible() -> bool:
     """Say whether this account may have such namespaces here, by trying it in a child."""
+    return _is_possible(os.geteuid())
+
+
+@lru_cache(maxsize=4)
+def _is_possible(_account: int) -> bool:
     child = os.fork()
     if child == 0:
         code = 1

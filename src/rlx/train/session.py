@@ -95,7 +95,8 @@ class Session:
         with Evaluator(self._report_protocol) as evaluator:
             retrace(bundle, evaluator.env, self._report_protocol)
             evaluator.refuse_misfit(policy)
-            self._keep(evaluator.evaluate(policy), name=f"seed_{self.seed}_{checkpoints.UNTRAINED}")
+            evaluation = evaluator.evaluate(policy, seed=self.seed)
+        self._keep(evaluation, name=f"seed_{self.seed}_{checkpoints.UNTRAINED}")
 
     def is_due(self, step: int) -> bool:
         """Say whether `after_update` has anything to do at this step; cheap enough for every environment step."""
@@ -203,7 +204,7 @@ class Session:
         from rlx.evaluate.yardstick import yardsticks
 
         with Evaluator(self._report_protocol) as evaluator:
-            evaluation = evaluator.evaluate(policy)
+            evaluation = evaluator.evaluate(policy, seed=self.seed)
             beside = yardsticks(evaluator, self.live.folder.parent, seed=self.seed)
         identity = checkpoints.read(self.folder / "latest", with_replay=False).identity
         named = {"checkpoint": "latest", "identity": identity}

@@ -64,7 +64,7 @@ class ScriptRun:
             env=_env(self.run), episodes=episodes, deterministic=True, purpose="report", root=self._live.root
         )
         with Evaluator(protocol) as evaluator:
-            evaluation = evaluator.evaluate(_FunctionPolicy(policy))
+            evaluation = evaluator.evaluate(_FunctionPolicy(policy), seed=self._live.number)
         document = {**evaluation.document(), "seed": self._live.number, "step": self._step}
         store.save_evaluation(self.path, evaluation.fingerprint, f"seed_{self._live.number}_{name}", document)
         if name == "latest":

@@ -124,11 +124,11 @@ def _takes(args: argparse.Namespace, subject: _Subject) -> list[_Take]:
 
     target = _target(args, subject)
     if args.which is None:
-        return [_Take(target, subject.protocol.episode_seeds()[: args.episodes or 1])]
+        return [_Take(target, subject.protocol.episode_seeds(seed=subject.seed or 0)[: args.episodes or 1])]
     episodes = stored_episodes(subject.run, subject.protocol, subject.checkpoint, seed=subject.seed)
     if not episodes:
         say(f"playing {subject.protocol.episodes} episodes to choose from …")
-        episodes = play_episodes(subject.policy, subject.protocol)
+        episodes = play_episodes(subject.policy, subject.protocol, seed=subject.seed or 0)
     takes = []
     for which in EVERY if args.which == "all" else (args.which,):
         chosen = pick(episodes, which)
