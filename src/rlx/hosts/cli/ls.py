@@ -18,7 +18,7 @@ from rlx.errors import UsageError
 from rlx.hosts.cli import words
 from rlx.hosts.cli.output import table
 from rlx.runs import index, project
-from rlx.runs.run import SCRIPT_BACKEND
+from rlx.runs.run import COMMAND_BACKEND, SCRIPT_BACKEND
 
 PAGE = 50
 
@@ -131,12 +131,17 @@ def render(data: dict[str, Any]) -> str:
     lines += [f"{row['name']} cannot be read: {row['reason']}" for row in rows if row.get("status") == "broken"]
     told = [row for row in rows if row["return"] and "rollout" in row["return"]["source"]]
     if told:
-        is_all_scripts = all(row.get("backend") == SCRIPT_BACKEND for row in told)
-        how = "in the script, run.evaluate(policy)" if is_all_scripts else "with rlx eval RUN"
-        lines.append(f"* training return; measure the final policies {how}")
+        lines.append(f"* training return{_measured({str(row.get('backend')) for row in told})}")
     if data["next"]:
         lines.append(f"{len(rows):,} of {data['total']:,} shown; the rest: {data['next']}  (or --all)")
     return "\n".join(lines)
+
+
+def _measured(backends: set[str]) -> str:
+    """Say how final policies are measured; of runs of commands rlx cannot."""
+    if backends <= {SCRIPT_BACKEND, COMMAND_BACKEND}:
+        return "; measure the final policies in the script, run.evaluate(policy)" if SCRIPT_BACKEND in backends else ""
+    return "; measure the final policies with rlx eval RUN"
 
 
 def _nothing(asked: str) -> str:
