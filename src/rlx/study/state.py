@@ -93,13 +93,13 @@ class State:
         """The candidates that a trial was launched for."""
         return frozenset(job.candidate for job in self.jobs.values() if job.phase == "trial" and job.used_seeds)
 
-    def failed_trial(self, candidate: str, plan: str | None) -> Job | None:
-        """Return the trial in which a candidate failed as it would run again; None where another is worth its seeds.
+    def failed_trial(self, candidate: str, content: str | None) -> Job | None:
+        """Return the trial in which a candidate with this content failed; None where another is worth its seeds.
 
         One that was lost or stopped says nothing of its candidate.
         """
         standing, trials = self.candidates.get(candidate), self.jobs_of(candidate, "trial")
-        if standing is None or standing.state != "debug" or standing.plan != plan or not trials:
+        if standing is None or standing.state != "debug" or standing.content != content or not trials:
             return None
         return None if trials[-1].outcome in ("lost", "cancelled", "abandoned") else trials[-1]
 
