@@ -68,6 +68,17 @@ def test_a_proposal_is_put_in_once(tmp_path: Path) -> None:
     assert "rlx schema candidate" in also
 
 
+def test_a_contract_that_is_amended_after_trainings_is_approved_again_and_a_rehearsal_is_only_offered(
+    tmp_path: Path,
+) -> None:
+    told = Told(tmp_path / "lab")
+    typed(told.study.root, "rlx study amend faster -s budget.seeds=70")
+    brief = proceed.brief(told.study)
+    assert (brief["action"], brief["command"]) == ("approve", "rlx study approve faster")
+    assert brief["why"].startswith("the contract changed after tester approved it")
+    assert brief["also"][0]["command"] == "rlx study rehearse faster"
+
+
 def test_what_running_jobs_reserve_is_told_beside_what_is_spent(tmp_path: Path) -> None:
     told = Told(tmp_path / "lab")
     quiet = proceed.status(told.study)
