@@ -85,6 +85,20 @@ def test_a_candidate_that_failed_is_not_reopened_by_a_contract_that_was_amended(
     assert [one["standing"] for one in brief["recent"]] == ["failed"]
 
 
+def test_a_candidate_that_ran_into_a_limit_may_be_tried_again_under_another_contract(tmp_path: Path) -> None:
+    told = Told(tmp_path / "lab")
+    identity = told.checked(0.001)
+    fails(told, identity, "timeout")
+    typed(told.study.root, f"rlx check candidate {identity}", code=4)
+    typed(told.study.root, "rlx study amend faster -s budget.per_seed_minutes=2")
+    typed(told.study.root, "rlx study approve --yes --by tester")
+    step = proceed.next_step(told.study)
+    assert (step.action, step.command) == ("mend", f"rlx check candidate {identity}")
+    assert step.why.endswith("the contract was amended since: check it")
+    typed(told.study.root, step.command)
+    assert proceed.next_step(told.study).action == "launch"
+
+
 def test_a_candidate_that_was_lost_and_is_checked_again_is_not_called_one_that_never_trained(tmp_path: Path) -> None:
     told = Told(tmp_path / "lab")
     identity = told.checked(0.001)

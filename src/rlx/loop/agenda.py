@@ -58,6 +58,8 @@ class Standing:
     """How its trial ended without its fault: there is nothing to mend, and the same seeds are trained again."""
     look: str = ""
     """The command that shows why it failed, where nothing of it was changed since: as it is it would fail again."""
+    since: str = "was changed since: when it is mended,"
+    """What is another than when it failed, where something is."""
     is_mendable: bool = True
     """Whether there is something to change about it: a candidate of config keys alone is given up for another."""
     beside: str = ""
@@ -354,7 +356,7 @@ def _mend(one: Standing) -> Iterator[Step]:
         yield Step("check" if one.cut_off == "lost" else "mend", command, why, one.id)
     elif not one.look:
         refused = f"was refused since ({one.refused}): mend it{_inside(one)} and"
-        since = refused if one.refused else "was changed since: when it is mended,"
+        since = refused if one.refused else one.since
         yield Step("mend", command, f"{one.id} failed{told} and {since} check it", one.id)
     elif one.is_mendable:
         why = f"{one.id} failed{told}: see why, mend it{_inside(one)}, then {command}; or propose another"

@@ -201,12 +201,15 @@ def _failed(study: Study, standing: Standing, state: State) -> Standing:
     last = state.jobs_of(standing.id, "trial")[-1]
     is_cut_off = len(last.again) == len(last.seeds)
     how: Literal["lost", "stopped"] = "stopped" if last.outcome == "cancelled" else "lost"
-    is_same = state.failed_trial(standing.id, content_now(study, standing.id)) is not None
+    now = content_now(study, standing.id)
+    is_same = state.failed_trial(standing.id, now) is not None
+    is_amended = now == state.candidates[standing.id].content
     return replace(
         standing,
         ended=_ended(state, standing.id),
         cut_off=how if is_cut_off else "",
         look=door.look_at(last) if is_same else "",
+        since="the contract was amended since:" if is_amended else standing.since,
         is_mendable=changes_code(study, standing.id),
     )
 
