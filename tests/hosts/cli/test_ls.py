@@ -189,3 +189,4 @@ def test_how_final_policies_are_measured_is_only_told_of_runs_that_can_be(
         path.write_text(json.dumps({**json.loads(path.read_text()), "backend": backend}))
 
     assert cli("ls").out.splitlines()[-1].endswith(ending)
+    assert cli("ls", "--group").out.splitlines()[-1].endswith(ending)

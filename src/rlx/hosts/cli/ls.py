@@ -114,6 +114,7 @@ def grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "runs": [row["name"] for row in members],
                 "env": members[0]["env"],
                 "algo": members[0]["algo"],
+                "backend": members[0].get("backend"),
                 "group_hash": members[0]["group_hash"],
                 "seeds": sum(row["seeds"] for row in members),
                 "planned_steps": members[0]["planned_steps"],
