@@ -227,7 +227,7 @@ def test_nothing_is_launched_that_the_seeds_do_not_pay_for() -> None:
 
 
 def test_a_study_that_is_not_in_use_is_named_in_every_command() -> None:
-    plan = agenda(replace(APPROVED, option=" --study trot", standings=(Standing("c001", "draft"),)))
+    plan = agenda(replace(APPROVED, option=" --study trot", has_proposal=True, standings=(Standing("c001", "draft"),)))
     assert [step.command for step in (plan.next, *plan.also)] == [
         "rlx check candidate c001 --study trot",
         "rlx propose --file candidate.json --study trot",
@@ -323,3 +323,69 @@ def test_whoever_starts_cold_is_told_where_a_candidates_code_is_changed(standing
 def test_a_claim_that_was_taken_back_is_not_called_one_that_was_never_confirmed() -> None:
     over = replace(APPROVED, standings=(Standing("c001", "reverted"),), claims_left=0, searches=False)
     assert agenda(over).next.why == "the contract's claims are made, none stands (c001 taken back)"
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        Standing("c003", "debug", look="rlx logs trot_c003_001", is_tried=True),
+        Standing("c003", "debug", cut_off="lost", is_tried=True),
+        Standing("c003", "draft"),
+        Standing("c003", "draft", refused="it changes nothing"),
+        Standing("c003", "validated", "9f2c"),
+        Standing("c003", "inconclusive", "9f2c", trained=3, wants=3, is_tried=True),
+    ],
+)
+def test_what_only_serves_the_race_goes_when_the_claims_are_made(late: Standing) -> None:
+    confirmed = Standing("c001", "confirmed", "9f2c", is_tried=True)
+    over = replace(APPROVED, head="c001", standings=(confirmed, late), claims_left=0, searches=False)
+    assert agenda(over).next.why == "the contract's claims are made (c001 confirmed)"
+    done = agenda(replace(over, is_reported=True, takes_over="git apply c001.patch"))
+    assert [one.action for one in (done.next, *done.also)] == ["done", "take over", "report"]
+    trained = replace(late, state="completed")
+    assert command(replace(over, standings=(confirmed, trained), head_measured=6)) == "rlx decide c003"
+
+
+@pytest.mark.parametrize("late", [Standing("c002", "draft"), Standing("c002", "validated", "9f2c")])
+def test_a_candidate_more_than_the_contract_has_is_not_led_to_a_trial_and_one_that_was_tried_is(late: Standing) -> None:
+    over = replace(APPROVED, candidates_left=0, standings=(late,))
+    assert (agenda(over).next.action, agenda(over).next.why) == ("report", "the contract's candidates are tried")
+    assert agenda(replace(over, standings=(replace(late, is_tried=True),))).next.candidate == "c002"
+
+
+def test_a_candidate_is_not_mended_for_a_trial_that_the_seeds_do_not_pay_for() -> None:
+    failed = Standing("c001", "debug", look="rlx logs trot_c001_001", is_tried=True)
+    assert agenda(replace(APPROVED, seeds_left=23, standings=(failed,))).next.action == "mend"
+    assert agenda(replace(APPROVED, seeds_left=22, standings=(failed,))).next.action == "report"
+
+
+def test_a_head_that_nothing_can_be_raced_against_any_more_is_claimed_without_fresh_seeds_for_races() -> None:
+    moved = replace(APPROVED, head="c001", plans={"c001": "9f2c"}, candidates_left=0,
+                    standings=(Standing("c001", "advanced", "9f2c", is_tried=True),))  # fmt: skip
+    assert command(moved) == "rlx launch baseline --phase confirmation"
+    rival = Standing("c002", "inconclusive", "7a1b", trained=3, wants=3, is_tried=True)
+    assert command(replace(moved, standings=(*moved.standings, rival))).startswith("rlx launch c001 --phase promotion")
+
+
+def test_an_approval_that_ended_in_the_middle_of_a_study_is_given_again_and_a_rehearsal_may_be() -> None:
+    ended = replace(APPROVED, is_rehearsed=False, has_trained=True, approval="the approval was good until noon")
+    plan = agenda(ended)
+    assert plan.next.command == "rlx study approve trot"
+    assert plan.next.why.startswith("the approval was good until noon")
+    assert plan.also[0].command == "rlx study rehearse trot"
+    failed = agenda(replace(ended, rehearsal_failed="training: it raised"))
+    assert failed.next.command == "rlx study rehearse trot"
+
+
+@pytest.mark.parametrize(("level", "option"), [("signed", " --key FILE"), ("other user", " --document FILE")])
+def test_an_approval_is_asked_for_as_the_contracts_level_is_typed(level: Any, option: str) -> None:
+    asked = replace(APPROVED, level=level, approval="nobody approved the contract")
+    assert command(asked) == f"rlx study approve trot{option}"
+    assert command(replace(asked, halted="three starts")) == f"rlx study approve trot --go-on{option}"
+
+
+def test_what_a_proposal_holds_is_shown_until_one_is_written_down() -> None:
+    step = agenda(replace(APPROVED, option=" --study trot")).next
+    assert (step.action, step.command) == ("propose", "rlx schema candidate")
+    assert "then rlx propose --file candidate.json --study trot; or" in step.why
+    assert command(replace(APPROVED, has_proposal=True)) == "rlx propose --file candidate.json"

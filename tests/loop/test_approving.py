@@ -65,7 +65,15 @@ def test_where_a_signature_is_asked_for_the_hint_says_how_one_is_given(
     with pytest.raises(Refused, match="the approval is asserted; the contract asks for signed") as refused:
         approve(study, by="me")
     assert refused.value.hint == "sign it: rlx study approve faster --key FILE"
-    assert approve(study, by="me", key=signer.key)["level"] == "signed"
+    study.ledger.append("escalated", why="three starts without a row")
+    assert proceed.next_step(study).command == "rlx study approve faster --go-on --key FILE"
+    with pytest.raises(Refused) as refused:
+        approve(study, by="me", goes_on=True)
+    assert refused.value.hint == "sign it: rlx study approve faster --go-on --key FILE"
+    with pytest.raises(Refused) as refused:
+        approve(study, by="me", key=signer.key)
+    assert refused.value.hint == "if it shall go on: rlx study approve faster --go-on --key FILE"
+    assert approve(study, by="me", key=signer.key, goes_on=True)["level"] == "signed"
     assert capfd.readouterr() == ("", "")
 
 

@@ -11,6 +11,7 @@ import pytest
 from rlx.errors import Refused
 from rlx.loop import proceed
 from rlx.loop.drive import RESTARTS, Drive
+from tests.loop.mill import Mill
 from tests.loop.told import WISHES, Told
 
 RLX = (sys.executable, "-m", "rlx")
@@ -31,6 +32,21 @@ def test_an_agent_that_gets_nowhere_is_given_up_after_a_few_starts(
     assert sum("refusals apart" in line for line in said) == RESTARTS
     step = proceed.next_step(told.study)
     assert (step.action, step.command) == ("approve", "rlx study approve faster --go-on")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", [(), IDLE])
+def test_a_head_that_may_be_claimed_is_claimed_where_nobody_has_another_idea(
+    tmp_path: Path, agent: tuple[str, ...]
+) -> None:
+    mill = Mill.built(tmp_path / "mill")
+    mill.types("study", "baseline")
+    mill.proposes(gain=5)
+    said: list[str] = []
+    ended = Drive(mill.study, said.append, agent, backoff_seconds=0.0).go()
+    assert ended["ended"].startswith("the contract's claims are made")
+    assert mill.study.state().decisions[-1].get("test") == "claim"
+    assert sum("refusals apart" in line for line in said) == (RESTARTS if agent else 0)
 
 
 def test_an_agent_is_not_started_where_the_contract_lets_nothing_start_without_a_person(tmp_path: Path) -> None:

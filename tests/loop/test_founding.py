@@ -439,14 +439,40 @@ def test_a_file_that_went_stale_under_an_approved_study_is_put_back_by_the_hint(
     new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
     approve(find(root), by="me")
     (root / "configs" / "pole.yaml").write_text(CONFIG.replace("64", "128"))
+    git(root, "commit", "-qam", "longer")
     refused = typed(root, "rlx task refresh pole", code=4)
     put_back = refused["hint"].removeprefix("put it back: ")
     assert put_back.startswith("git checkout ")
     told = typed(root, "rlx next")
     assert told["command"] == put_back
     assert "rlx task refresh" not in told["why"]
+    assert "a person does this" not in told["why"]
     subprocess.run(shlex.split(put_back), cwd=root, check=True, capture_output=True)
     assert overview(find(root))["status"] == "approved"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_no_commit_has_is_put_aside_before_a_file_is_put_back(tmp_path: Path, is_known: bool) -> None:
+    root, edited = repository(tmp_path / "project"), CONFIG.replace("64", "128")
+    new_study(root, "faster", WISHES, config=root / "configs" / "pole.yaml")
+    approve(find(root), by="me")
+    git(root, "config", "user.name", "me")
+    git(root, "config", "user.email", "me@example.org")
+    if not is_known:
+        git(root, "rm", "-q", "configs/pole.yaml")
+        git(root, "commit", "-qm", "moved away")
+        (root / "configs").mkdir()
+    (root / "configs" / "pole.yaml").write_text(edited)
+    told = typed(root, "rlx next")
+    assert told["action"] == "amend"
+    assert "a person does this: what was edited in configs/pole.yaml is in no commit" in told["why"]
+    subprocess.run(["sh", "-c", told["command"]], cwd=root, check=True, capture_output=True)
+    assert overview(find(root))["status"] == "approved"
+    found = subprocess.run(
+        ["git", "show", "stash@{0}:configs/pole.yaml" if is_known else "stash@{0}^3:configs/pole.yaml"],
+        cwd=root, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert found.stdout == edited
 
 
 def test_a_mend_that_is_pinned_after_the_approval_is_not_told_to_be_put_back(tmp_path: Path) -> None:

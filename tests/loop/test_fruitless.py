@@ -129,7 +129,7 @@ def test_what_the_queue_did_says_why_it_was_refused_or_failed(mill: Mill) -> Non
     mill.types("study", "queue", "--add", "c003")
     mill.study.ledger.append("moved", candidate="c003", before="validated", after="draft", why="edited")
     printed = mill.prints("study", "queue", "--work")
-    assert "done: c003 (trial): refused\n  STATE: c003 is draft" in printed
+    assert "done: c003 (trial): refused\n  STATE: c003 is not checked" in printed
 
 
 def ends_its_supervisor(mill: Mill, run: str) -> None:

@@ -445,6 +445,8 @@ def test_candidates_are_counted_when_they_are_launched() -> None:
     assert one.codes == []
     one.story.bring("c004", "rejected")
     assert one.codes == ["BUDGET_CANDIDATES"]
+    assert "rlx study amend " in one.reasons[0].hint
+    assert " -s budget.candidates=N, then rlx study approve " in one.reasons[0].hint
     one.ask(phase="smoke", reserve=Amount(0, 60.0))
     assert one.codes == []
 

@@ -21,7 +21,7 @@ This is an rlx project: reinforcement-learning experiments go through `rlx` (`rl
 - A governed study: start with `rlx next --json`. Approving a contract is for a person.
 - `runs/` and `.rlx/` are rlx's: read them through commands, never write there.
 """
-IGNORED = ("/runs/", "/.rlx/")
+IGNORED = ("/runs/", "/.rlx/", "/candidate.json")
 FOLDERS = ("envs", "configs", "policies", "runs", "videos", "logs", "scripts", "analysis")
 DEFAULT_ENV = "CartPole-v1"
 

@@ -17,7 +17,7 @@ from rlx import files
 from rlx.errors import EvidenceInvalid, Refused, RlxError, UsageError
 from rlx.launch import carried, governed, worktree
 from rlx.launch import launch as plain
-from rlx.launch.examined import Examined, examine
+from rlx.launch.examined import Examined, changes_code, examine
 from rlx.launch.executor import LOCAL
 from rlx.launch.facts import facts_of
 from rlx.launch.reconcile import START_SECONDS, abandon, reconcile
@@ -106,7 +106,7 @@ def check(study: Study, identity: str, *, is_dry: bool = False) -> Examined:
     with study.ledger.held() as held:
         state = replay(held.events)
         standing = state.candidates.get(identity)
-        reasons = (*examined.reasons(), *_unchanged(state, examined))
+        reasons = (*examined.reasons(), *_unchanged(study, state, examined))
         if reasons and is_dry:
             raise refusal(f"{identity} would be refused", reasons)
         if reasons:
@@ -123,13 +123,13 @@ def check(study: Study, identity: str, *, is_dry: bool = False) -> Examined:
     return examined
 
 
-def _unchanged(state: State, examined: Examined) -> Iterator[Reason]:
-    """Refuse what would only fail again: the same plan, after a trial that failed by its own fault."""
+def _unchanged(study: Study, state: State, examined: Examined) -> Iterator[Reason]:
+    """Refuse what would only fail again: the same content, after a trial that failed by its own fault."""
     identity = examined.candidate.id
-    failed = state.failed_trial(identity, examined.plan)
+    failed = state.failed_trial(identity, examined.content)
     if failed is not None:
         says = f"nothing changed since {identity} failed ({failed.told})"
-        is_mendable = examined.candidate.kind != "hyperparameter"
+        is_mendable = changes_code(study, identity)
         way = "mend its worktree, or propose another: rlx next" if is_mendable else ANEW
         hint = f"see why: {look_at(failed)}; then {way}"
         yield Reason("UNCHANGED", says, hint)

@@ -22,8 +22,6 @@ from rlx.study.contract import Contract
 from rlx.study.reason import Reason
 from rlx.study.reseeding import is_seed_only
 from rlx.study.scope import Change
-from rlx.study.standing import Job
-from rlx.study.state import State
 from rlx.study.study import NULL, Study
 from rlx.study.task import Task
 
@@ -89,13 +87,20 @@ def _content(chain: Sequence[Candidate], changes: Sequence[Change]) -> str:
     return _hash({"chain": documents, "diff": worktree.diff_sha256(changes)})
 
 
-def failed_as_it_is(study: Study, state: State, identity: str) -> Job | None:
-    """Return the trial in which a candidate failed, where nothing of it was changed since."""
+def content_now(study: Study, identity: str) -> str | None:
+    """Return the hash of all that a candidate changes, as it is on disk; None where it has no worktree yet."""
     baseline, tree = study.contract().baseline, study.worktree(identity)
-    if state.candidates[identity].state != "debug" or baseline is None or not tree.is_dir():
+    if baseline is None or not tree.is_dir():
         return None
-    changes = worktree.diff(tree, baseline.commit, root=study.root)
-    return state.failed_trial(identity, plan_of(study, _content(study.chain(identity), changes)))
+    return _content(study.chain(identity), worktree.diff(tree, baseline.commit, root=study.root))
+
+
+def changes_code(study: Study, identity: str) -> bool:
+    """Say whether a candidate changes code, as it was checked, else as it was proposed: that can be mended."""
+    candidate = study.candidate(identity)
+    if not study.patch_path(identity).exists():
+        return candidate.is_code
+    return study.patch(identity) != study.patch(candidate.builds_on)
 
 
 def plan_of(study: Study, content: str) -> str:

@@ -7,13 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rlx.figures import counted
+from rlx.study import remedy
 from rlx.study.candidate import BASELINE
-from rlx.study.contract import POINTS
+from rlx.study.contract import POINTS, ApprovalLevel
 from rlx.study.lifecycle import CandidateState, Phase
 
 HEAD_SEEDS = 6
 """How many fresh seeds the head is trained on after every move: what the next candidates race against."""
 FIRST_SEEDS = 3
+PROPOSAL = "candidate.json"
+"""The file in the project's folder in which a proposal is written down."""
+UNDECIDED: frozenset[CandidateState] = frozenset(
+    {"draft", "validated", "launched", "completed", "inconclusive", "debug"}
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,10 @@ class Standing:
     plan: str = ""
     trained: int = 0
     wants: int = 0
+    is_tried: bool = False
+    """Whether a trial of it was launched: it is one of the contract's candidates, another would be one more."""
+    is_edited: bool = False
+    """Whether it is no longer what was checked."""
     ended: str = ""
     """Why a candidate that is to be mended has nothing to show."""
     refused: str = ""
@@ -48,6 +58,8 @@ class Standing:
     """How its trial ended without its fault: there is nothing to mend, and the same seeds are trained again."""
     look: str = ""
     """The command that shows why it failed, where nothing of it was changed since: as it is it would fail again."""
+    since: str = "was changed since: when it is mended,"
+    """What is another than when it failed, where something is."""
     is_mendable: bool = True
     """Whether there is something to change about it: a candidate of config keys alone is given up for another."""
     beside: str = ""
@@ -73,8 +85,14 @@ class Position:
     """Where the last walk under this contract ended, and why."""
     rehearsal_mends: str = ""
     """The command that comes before another walk, where one is known: what mends it, else what shows why."""
+    has_trained: bool = False
+    """Whether the study trained more than rehearsals: the path was walked by its own jobs."""
     approval: str = ""
     """Why nothing may be launched; empty where it is approved."""
+    level: ApprovalLevel = "asserted"
+    """The least approval that the contract takes."""
+    has_proposal: bool = False
+    """Whether a proposal is written down."""
     waiting: tuple[Waiting, ...] = ()
     pool: int = 0
     pool_trained: int = 0
@@ -121,6 +139,16 @@ class Position:
     def is_raceable(self) -> bool:
         """Whether the head has the scores that a race takes: nothing is launched or decided against fewer."""
         return (self.pool if self.head == BASELINE else self.head_measured) >= HEAD_SEEDS
+
+    def may_race(self, one: Standing) -> bool:
+        """Whether a trial of a candidate would be let through, and what it shows could still be claimed."""
+        return self.searches and (one.is_tried or self.candidates_left > 0) and self.spare_seeds >= FIRST_SEEDS
+
+    @property
+    def has_rivals(self) -> bool:
+        """Whether anything may still be raced against the head."""
+        is_open = any(one.is_tried and one.state in UNDECIDED for one in self.standings)
+        return self.searches and (self.candidates_left > 0 or is_open)
 
     @property
     def may_claim(self) -> bool:
@@ -208,9 +236,11 @@ def _before_approval(at: Position) -> Iterator[Step]:
     if at.halted:
         yield _go_on(at, f"{at.approval}; and the study has stopped: {at.halted}")
         return
-    if not at.is_rehearsed:
-        yield from _rehearse(at)
-    yield Step("approve", f"rlx study approve {at.study}", f"{at.approval}; a person does this, an agent cannot")
+    rehearse = () if at.is_rehearsed else tuple(_rehearse(at))
+    why = f"{at.approval}; a person does this, an agent cannot"
+    approve = Step("approve", remedy.approve(at.study, at.level), why)
+    is_walked = at.has_trained and not at.rehearsal_failed
+    yield from (approve, *rehearse) if is_walked else (*rehearse, approve)
 
 
 def _rehearse(at: Position) -> Iterator[Step]:
@@ -228,7 +258,8 @@ def _rehearse(at: Position) -> Iterator[Step]:
 
 
 def _go_on(at: Position, why: str) -> Step:
-    return Step("approve", f"rlx study approve {at.study} --go-on", f"{why}; a person looks, and lets it go on or not")
+    command = remedy.approve(at.study, at.level, goes_on=True)
+    return Step("approve", command, f"{why}; a person looks, and lets it go on or not")
 
 
 def _wait(one: Waiting) -> Step:
@@ -247,24 +278,32 @@ def _work(at: Position) -> Iterator[Step]:
     yield from (step for step in unfinished if step.action != "mend")
     if promotes:
         return
-    mends = [step for step in unfinished if step.action == "mend"]
-    yield from (step for step in mends if step.candidate == at.standings[-1].id)
     if at.claim_is_begun:
         yield from _claim(at)
+    mends = [step for step in unfinished if step.action == "mend"]
+    yield from (step for step in mends if step.candidate == at.standings[-1].id)
     if at.affords_trial and at.searches:
         kept = f"{at.seeds_left} seeds left, {at.claim_seeds} of them kept for the claim"
-        how = "write candidate.json first (rlx schema candidate), or name the change by options"
-        yield Step("propose", "rlx propose --file candidate.json", f"head {at.head}; {kept}; {how}")
+        yield _propose(at, f"head {at.head}; {kept}")
     if not at.claim_is_begun:
         yield from _claim(at)
     yield from (step for step in mends if step.candidate != at.standings[-1].id)
 
 
+def _propose(at: Position, why: str) -> Step:
+    """Return how an idea is put in; a file that nobody wrote cannot be proposed, so what it holds is shown first."""
+    command = f"rlx propose --file {PROPOSAL}"
+    if at.has_proposal:
+        return Step("propose", command, f"{why}; {PROPOSAL} is there")
+    how = f"write {PROPOSAL} by this, then {command}{at.option}; or name the change by options (rlx propose --help)"
+    return Step("propose", "rlx schema candidate", f"{why}; {how}")
+
+
 def _promote(at: Position) -> Iterator[Step]:
     """Yield what gives a head that moved its fresh scores; every race waits for them."""
-    if at.head == BASELINE or _is_busy(at, at.head):
+    if at.head == BASELINE or _is_busy(at, at.head) or not at.has_rivals:
         return
-    if 0 < HEAD_SEEDS - at.head_fresh <= at.spare_seeds and at.searches:
+    if 0 < HEAD_SEEDS - at.head_fresh <= at.spare_seeds:
         why = f"the head moved: it needs {HEAD_SEEDS} fresh seeds, else its luck stands against every later candidate"
         yield _launch(at, at.head, "promotion", why)
     elif at.head_measured < at.head_fresh:
@@ -273,30 +312,36 @@ def _promote(at: Position) -> Iterator[Step]:
 
 
 def _unfinished(at: Position) -> Iterator[Step]:
+    """Yield what is to be done about what was begun: trained seeds are decided, the rest only while it may be raced."""
     for one in at.standings:
-        is_raced = one.state in ("completed", "inconclusive") or (one.state == "validated" and one.plan)
-        if _is_busy(at, one.id) or (is_raced and not at.is_raceable):
+        if _is_busy(at, one.id):
             continue
-        if one.state == "completed":
+        if one.state == "completed" and at.is_raceable:
             yield Step("decide", f"rlx decide {one.id}", f"the seeds of {one.id} are trained", one.id)
-        elif one.state == "inconclusive" and 0 < one.wants <= at.spare_seeds:
+        elif one.state == "inconclusive" and at.is_raceable and at.searches and 0 < one.wants <= at.spare_seeds:
             told = "leans the right way" if one.trained >= FIRST_SEEDS else f"has {one.trained} of {FIRST_SEEDS} seeds"
             yield _trial(one, f"{one.id} {told}: {counted(one.wants, 'further seed')}")
-        elif one.state == "validated" and one.plan and at.spare_seeds < FIRST_SEEDS:
-            continue
-        elif one.state == "validated" and one.plan:
+        elif at.may_race(one):
+            yield from _prepared(at, one)
+
+
+def _prepared(at: Position, one: Standing) -> Iterator[Step]:
+    """Yield what leads a candidate to its trial."""
+    check = f"rlx check candidate {one.id}"
+    if one.state == "debug":
+        yield from _mend(one)
+    elif one.state == "validated" and one.plan:
+        if at.is_raceable:
             yield _trial(one, f"{one.id} was checked")
-        elif one.state in ("draft", "validated") and one.refused:
-            why = f"{one.id} was refused ({one.refused}): mend it{_inside(one)} and check it again, or propose another"
-            yield Step("mend", f"rlx check candidate {one.id}", why, one.id)
-        elif one.state == "validated":
-            why = f"{one.id} was checked under another contract"
-            yield Step("check", f"rlx check candidate {one.id}", why, one.id)
-        elif one.state == "draft":
-            told = f"; its code is changed{_inside(one)} first" if one.worktree else ""
-            yield Step("check", f"rlx check candidate {one.id}", f"{one.id} was proposed or edited{told}", one.id)
-        elif one.state == "debug":
-            yield from _mend(one)
+    elif one.state in ("draft", "validated") and one.refused:
+        why = f"{one.id} was refused ({one.refused}): mend it{_inside(one)} and check it again, or propose another"
+        yield Step("mend", check, why, one.id)
+    elif one.state == "validated":
+        told = f"edited{_inside(one)} since it was checked" if one.is_edited else "checked under another contract"
+        yield Step("check", check, f"{one.id} was {told}", one.id)
+    elif one.state == "draft":
+        told = f"; its code is changed{_inside(one)} first" if one.worktree else ""
+        yield Step("check", check, f"{one.id} was proposed or edited{told}", one.id)
 
 
 def _inside(one: Standing) -> str:
@@ -311,7 +356,7 @@ def _mend(one: Standing) -> Iterator[Step]:
         yield Step("check" if one.cut_off == "lost" else "mend", command, why, one.id)
     elif not one.look:
         refused = f"was refused since ({one.refused}): mend it{_inside(one)} and"
-        since = refused if one.refused else "was changed since: when it is mended,"
+        since = refused if one.refused else one.since
         yield Step("mend", command, f"{one.id} failed{told} and {since} check it", one.id)
     elif one.is_mendable:
         why = f"{one.id} failed{told}: see why, mend it{_inside(one)}, then {command}; or propose another"
@@ -344,7 +389,8 @@ def _claim(at: Position) -> Iterator[Step]:
         why = f"the head {at.head} against the original baseline, both on seeds nobody has seen"
         yield _launch(at, missing[0], "confirmation", why)
     elif not missing and not at.waiting:
-        yield Step("decide", f"rlx decide {at.head}", "both sides of the claim are trained", at.head)
+        why = "both sides of the claim are trained"
+        yield Step("decide", f"rlx decide {at.head}", why, at.head, "confirmation")
 
 
 def _search_is_over(at: Position) -> Iterator[Step]:

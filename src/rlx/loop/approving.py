@@ -13,7 +13,7 @@ from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.measures import measures, refuse_others
 from rlx.loop.overview import noticed, overview, tell_hooks
-from rlx.study import approval, points
+from rlx.study import approval, points, remedy
 from rlx.study.approval import Statement
 from rlx.study.contract import Contract
 from rlx.study.study import Study
@@ -38,7 +38,7 @@ def approve(
     if shown not in (None, sha256):
         says = "the contract was changed while it was read: what was shown is not approved"
         _refuse_approval(study, [says], code="APPROVAL_VOID")
-        raise Refused(says, hint=f"read it again: rlx study approve {study.name}")
+        raise Refused(says, hint=f"read it again: {remedy.approved(contract, goes_on=goes_on)}")
     _refuse_copy(study, contract)
     found = points.problems(contract, task, root=study.root)
     if found:
@@ -51,7 +51,7 @@ def approve(
     halted = _halted(study)
     if halted and not goes_on:
         _refuse_approval(study, [halted], code="STOPPED")
-        raise Refused(halted, hint=f"if it shall go on: rlx study approve {study.name} --go-on")
+        raise Refused(halted, hint=f"if it shall go on: {remedy.approved(contract, goes_on=True)}")
     statement = Statement.of(contract, sha256, now=time.time(), evaluator=Evaluator(study).fresh().sha256)
     try:
         fields = _approval_fields(study, statement, by=by, key=key, document=document)
@@ -62,7 +62,8 @@ def approve(
     problems = approval.problems(fields, sha256, now=time.time(), minimum=contract.automation.approval, root=study.root)
     if problems:
         _refuse_approval(study, problems)
-        raise Refused("; ".join(problems), hint=_APPROVES[contract.automation.approval].format(study=study.name))
+        way = _WAYS[contract.automation.approval]
+        raise Refused("; ".join(problems), hint=f"{way}{remedy.approved(contract, goes_on=goes_on)}")
     _keep_stronger(study, contract, fields)
     told = {"measures": measures(contract, task), **({"goes_on": True} if goes_on else {})}
     study.ledger.append("approved", key=fields["nonce"], **fields, **told)
@@ -88,11 +89,7 @@ def _refuse_copy(study: Study, contract: Contract) -> None:
         raise Refused(says, hint="rename its folder as it was, or begin another: rlx study new NAME")
 
 
-_APPROVES = {
-    "asserted": "rlx study approve {study}",
-    "signed": "sign it: rlx study approve {study} --key FILE",
-    "other user": "with a file that another account owns: rlx study approve {study} --document FILE",
-}
+_WAYS = {"asserted": "", "signed": "sign it: ", "other user": "with a file that another account owns: "}
 """How an approval of each level is made."""
 
 

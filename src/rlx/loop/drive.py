@@ -1,7 +1,7 @@
 """The loop of a study: do what is next until a person, an agent or nothing is needed; an agent is restarted on `next`.
 
-An agent that is started again and again without a new row in the ledger, refusals apart, is backed off from, then
-escalated.
+An agent that is started again and again without a new row in the ledger, refusals apart, is backed off from. Where
+nobody has another idea, the head is claimed if it may be; only then a person is called for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from rlx.errors import Refused
 from rlx.figures import signed
@@ -21,12 +21,14 @@ from rlx.loop import judgement, pool, proceed, queue, telling
 from rlx.loop.agenda import Step
 from rlx.loop.scores import Say
 from rlx.runs.run import Run
+from rlx.study import remedy
 from rlx.study.study import Study
 
 RESTARTS = 3
 """So many starts of an agent without a new row, refusals apart, call for a person."""
 BACKOFF_SECONDS = 5.0
 AGENT_SECONDS = 3600.0
+IDEAS = ("propose", "mend")
 FOR_A_PERSON = ("amend", "approve", "rehearse", "audit")
 
 
@@ -48,16 +50,24 @@ class Drive:
         self.refuse_unattended()
         while True:
             queue.work(self.study, say=self.say, follow=self.follow)
-            step = proceed.next_step(self.study)
+            step = self.next_step()
             why = self._reason_to_end(step)
             if why:
                 return {"study": self.study.name, "ended": why, "did": self.done, "command": step.command}
             self.say(f"{step.command}  ({step.why})")
             self.done.append(step.command)
-            if step.action in ("propose", "mend"):
+            if step.action in IDEAS:
                 self._ask_agent()
             else:
+                self.idle = 0
                 self._act(step)
+
+    def next_step(self) -> Step:
+        """Return what is next: the head's claim, where an idea is asked for that nobody has."""
+        plan = proceed.planned(self.study)
+        claim = next((one for one in plan.also if one.phase == "confirmation"), None)
+        has_ideas = bool(self.agent) and self.idle < RESTARTS
+        return plan.next if plan.next.action not in IDEAS or has_ideas or claim is None else claim
 
     def refuse_unattended(self) -> None:
         """Refuse an agent before it is started where nothing that it proposes could be launched."""
@@ -71,7 +81,7 @@ class Drive:
             return f"a person is needed: {step.why}"
         if step.action == "done":
             return step.why
-        if step.action in ("propose", "mend") and not self.agent:
+        if step.action in IDEAS and not self.agent:
             return f"somebody must {step.action}: {step.why}"
         return ""
 
@@ -106,7 +116,9 @@ class Drive:
         door.launch(self.study, order)
 
     def _ask_agent(self) -> None:
-        """Start the agent once; where nothing of it passes, wait longer each time, and give up after a few."""
+        """Start the agent once; where nothing of it passes, wait longer each time, and call a person after a few."""
+        if self.idle >= RESTARTS:
+            self._escalate()
         before = self._deeds()
         run_agent(self.agent, root=self.study.root, seconds=AGENT_SECONDS)
         if self._deeds() > before:
@@ -114,11 +126,14 @@ class Drive:
             return
         self.idle += 1
         self.say(f"the agent ended without a row in the ledger, refusals apart ({self.idle} of {RESTARTS})")
-        if self.idle >= RESTARTS:
-            why = f"the agent was started {RESTARTS} times without a row in the ledger, refusals apart"
-            self.study.ledger.append("escalated", why=why)
-            raise Refused(why, hint="rlx study log; then, to go on: rlx study approve --go-on")
-        time.sleep(self.backoff_seconds * 2 ** (self.idle - 1))
+        if self.idle < RESTARTS:
+            time.sleep(self.backoff_seconds * 2 ** (self.idle - 1))
+
+    def _escalate(self) -> NoReturn:
+        why = f"the agent was started {RESTARTS} times without a row in the ledger, refusals apart"
+        self.study.ledger.append("escalated", why=why)
+        goes_on = remedy.approved(self.study.contract(), goes_on=True)
+        raise Refused(why, hint=f"rlx study log; then, to go on: {goes_on}")
 
     def _deeds(self) -> int:
         """Return how many rows the ledger has that are no refusals: asking for the same again is no progress."""

@@ -14,11 +14,11 @@ from rlx.compare.race import RULE
 from rlx.compare.stats import plain
 from rlx.errors import FileDamaged
 from rlx.launch import door
-from rlx.launch.examined import failed_as_it_is, plan_of
+from rlx.launch.examined import changes_code, content_now, plan_of
 from rlx.launch.facts import unapproved
 from rlx.launch.reconcile import reconcile
 from rlx.loop import handover, notes, scores, stale
-from rlx.loop.agenda import Agenda, Position, Standing, Step, Waiting, agenda
+from rlx.loop.agenda import PROPOSAL, Agenda, Position, Standing, Step, Waiting, agenda
 from rlx.study import contract as contracts
 from rlx.study import points, stops
 from rlx.study.budget import Amount
@@ -66,7 +66,10 @@ def position(study: Study) -> Position:
         settles=_settles(problems),
         is_rehearsed=is_rehearsed(study, state),
         **_rehearsal(state),
+        has_trained=any(job.phase != "smoke" and job.used_seeds for job in state.jobs.values()),
         approval=_approval_missing(study, state, contract),
+        level=contract.automation.approval if contract.automation else "asserted",
+        has_proposal=_has_proposal(study),
         waiting=tuple(
             Waiting(job.id, str(job.run), job.candidate, job.phase, len(job.slots)) for job in state.open_jobs
         ),
@@ -92,6 +95,13 @@ def position(study: Study) -> Position:
         violations=tuple(str(one) for one in state.violations),
         parallel=contract.hardware.parallel if contract.hardware else 1,
     )
+
+
+def _has_proposal(study: Study) -> bool:
+    """Say whether a proposal was written down since the last one was put in."""
+    path, known = study.root / PROPOSAL, study.candidates()
+    made = study.candidate_path(known[-1].id).stat().st_mtime if known else 0.0
+    return path.is_file() and path.stat().st_mtime > made
 
 
 def _is_decided(state: State) -> bool:
@@ -165,19 +175,25 @@ def _standings(study: Study, state: State) -> list[Standing]:
         reasons = one.refusal["reasons"] if one.refusal else ()
         refused = "; ".join(str(reason.get("says")) for reason in reasons if reason.get("code") != "UNCHANGED")
         beside = notes.beside(study, one.id, state.head) if one.state in ("validated", "inconclusive") else ""
+        is_edited = one.state == "validated" and _is_edited(study, one)
         standing = Standing(
-            one.id, one.state, plan_now(study, one), trained, wants, refused=refused, beside=beside,
-            worktree=_worktree(study, one.id),
+            one.id, one.state, "" if is_edited else plan_now(study, one), trained, wants, one.id in state.launched,
+            is_edited, refused=refused, beside=beside,
+            worktree=_worktree(study, one.id) if is_edited or changes_code(study, one.id) else "",
         )  # fmt: skip
         found.append(_failed(study, standing, state) if one.state == "debug" else standing)
     return found
 
 
+def _is_edited(study: Study, one: Checked) -> bool:
+    """Say whether a candidate is no longer what was checked: a launch of it would be refused."""
+    return one.content is not None and content_now(study, one.id) not in (None, one.content)
+
+
 def _worktree(study: Study, identity: str) -> str:
-    """Return where a candidate's code is changed, from the project's folder; empty where it changes none."""
+    """Return where a candidate's code is changed, from the project's folder; empty where it has no worktree yet."""
     folder = study.worktree(identity)
-    is_there = folder.is_dir() and study.candidate(identity).kind != "hyperparameter"
-    return folder.relative_to(study.root).as_posix() if is_there else ""
+    return folder.relative_to(study.root).as_posix() if folder.is_dir() else ""
 
 
 def _failed(study: Study, standing: Standing, state: State) -> Standing:
@@ -185,13 +201,16 @@ def _failed(study: Study, standing: Standing, state: State) -> Standing:
     last = state.jobs_of(standing.id, "trial")[-1]
     is_cut_off = len(last.again) == len(last.seeds)
     how: Literal["lost", "stopped"] = "stopped" if last.outcome == "cancelled" else "lost"
-    is_same = failed_as_it_is(study, state, standing.id) is not None
+    now = content_now(study, standing.id)
+    is_same = state.failed_trial(standing.id, now) is not None
+    is_amended = now == state.candidates[standing.id].content
     return replace(
         standing,
         ended=_ended(state, standing.id),
         cut_off=how if is_cut_off else "",
         look=door.look_at(last) if is_same else "",
-        is_mendable=study.candidate(standing.id).kind != "hyperparameter",
+        since="the contract was amended since:" if is_amended else standing.since,
+        is_mendable=changes_code(study, standing.id),
     )
 
 
@@ -254,7 +273,7 @@ def brief(study: Study) -> dict[str, Any]:
         "head": state.head,
         "incumbent": state.incumbent,
         "allowed": {"keys": list(scope.keys) if scope else [], "paths": list(scope.paths) if scope else []},
-        "recent": [_tried(study, state, one) for one in list(state.candidates)[-RECENT:]],
+        "recent": [_tried(study, state, one) for one in _recent(state, plan.next.candidate)],
         "findings": findings(state),
         "left": {
             **_left(left, contract),
@@ -262,6 +281,12 @@ def brief(study: Study) -> dict[str, Any]:
             "claims": max(0, (contract.metric.claims if contract.metric else 0) - state.claims),
         },
     }
+
+
+def _recent(state: State, candidate: str) -> list[str]:
+    """Return the last candidates, the head and the one that the next step is about, in the order proposed."""
+    known = list(state.candidates)
+    return [one for one in known if one in (*known[-RECENT:], state.head, candidate)]
 
 
 def _aim(contract: Contract) -> str:
@@ -282,15 +307,20 @@ def status_of(study: Study, state: State, contract: Contract) -> str:
 
 
 def findings(state: State) -> list[str]:
-    """Return what is open: violations, what a person must look at, the last refusal, jobs that failed."""
+    """Return what is open: violations, what a person must look at, the last refusal, jobs that failed.
+
+    A job that failed is history when a later one of its candidate and phase went well.
+    """
     found = [f"ledger: {one}" for one in state.violations]
     found += [state.stop] if state.stop else []
     found += [f"a person must look: {state.escalation}"] if state.escalation else []
     if state.open_refusal is not None:
-        codes = ", ".join(sorted({str(one.get("code")) for one in state.open_refusal["reasons"]}))
-        found.append(f"last refusal: {state.open_refusal.get('candidate') or 'study'}: {codes}")
+        reasons = "; ".join(f"{one.get('code')}: {one.get('says')}" for one in state.open_refusal["reasons"])
+        who = state.open_refusal.get("candidate") or state.open_refusal.get("action")
+        found.append(f"last refusal: {who}: {reasons[:MOST_TOLD]}")
+    done = {(job.candidate, job.phase): job.outcome for job in state.jobs.values()}
     failed = [f"{job.candidate} ({job.phase}): {job.told}" for job in state.jobs.values()
-              if job.outcome not in (None, "completed")]  # fmt: skip
+              if job.outcome not in (None, "completed") and done[job.candidate, job.phase] != "completed"]  # fmt: skip
     unusable = [f"{one['candidate']}: {one.get('says')}" for one in state.decisions if one["decision"] == "debug"]
     return [*found, *failed[-2:], *unusable[-2:]]
 
@@ -305,7 +335,7 @@ def _tried(study: Study, state: State, identity: str) -> dict[str, Any]:
         "effect": plain(files.number(last.get("effect", math.nan))) if last else None,
         "p": plain(files.number(last.get("p", math.nan))) if last else None,
         "against": str(last.get("against", "")) if last else "",
-        "standing": standing_of(standing),
+        "standing": standing_of(state, standing),
         "hypothesis": candidate.hypothesis,
         "says": str(last.get("says", "")) if last else "",
     }

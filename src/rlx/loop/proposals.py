@@ -10,18 +10,17 @@ from rlx.config.yaml_lines import Document
 from rlx.errors import NotFound, Refused, UsageError
 from rlx.launch import door, worktree
 from rlx.launch.examined import code_beside, ensure_worktree
+from rlx.loop import proceed
+from rlx.loop.agenda import FIRST_SEEDS
 from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
-from rlx.study import derive
+from rlx.study import derive, gates
 from rlx.study import document as documents
 from rlx.study.candidate import Candidate
 from rlx.study.ledger import Held
 from rlx.study.reason import Reason
 from rlx.study.state import replay
 from rlx.study.study import Study
-
-CODE_KINDS = frozenset({"reward engineering", "environment generation", "code"})
-"""Kinds that are a change of code unless they name config keys."""
 
 
 def read_proposal(path: Path) -> Document:
@@ -44,21 +43,23 @@ def propose(study: Study, proposal: Document | Mapping[str, Any], *, patch: Path
             Document(document.source, {**given, "id": identity, "builds_on": asked}, document.places)
         )
         _clear(study, identity)
-        problems = list(_problems(study, candidate))
-        if problems:
-            reasons = [Reason("CANDIDATE", one, "what may change, and what was tried: rlx next") for one in problems]
+        hint = "what may change, and what was tried: rlx next"
+        reasons = [Reason("CANDIDATE", one, hint) for one in _problems(study, candidate)]
+        reasons += gates.candidates_spent(state, study.contract(), identity)
+        if reasons:
             door.refuse(held, "propose", identity, reasons)
         sha256 = candidates.write(candidate, study.candidate_path(identity))
         tree = _tree(study, candidate, content, held)
         held.append("proposed", candidate=identity, kind=candidate.kind, sha256=sha256)
+    vain = _vain(study)
     return {
         "candidate": identity,
         "kind": candidate.kind,
         "builds_on": candidate.builds_on,
         "changes": candidate.changes,
         "worktree": str(tree) if tree else None,
-        "notes": _notes(study, tree, patch),
-        "command": f"rlx check candidate {identity}{study.option}",
+        "notes": [*_notes(study, tree, patch), *vain],
+        "command": f"rlx next{study.option}" if vain else f"rlx check candidate {identity}{study.option}",
     }
 
 
@@ -84,6 +85,17 @@ def _absent_probe(probe: str, root: Path) -> Iterator[str]:
         yield f"records.probe names `{probe}`, which is not there: rlx probe prints the file that it keeps"
 
 
+def _vain(study: Study) -> list[str]:
+    """Say why a candidate that was written will not be raced, where that is known already."""
+    at = proceed.position(study)
+    if not at.searches:
+        return ["no trial of it follows: the contract's claims are made"]
+    if at.spare_seeds >= FIRST_SEEDS:
+        return []
+    kept = f"{at.seeds_left} seeds are left, {at.claim_seeds} of them kept for the claim"
+    return [f"no trial of it follows: {kept}, and a trial takes {FIRST_SEEDS}"]
+
+
 def _notes(study: Study, tree: Path | None, patch: Path | None) -> list[str]:
     """Return what is to be done in a worktree, and what stands against doing it."""
     if tree is None or patch is not None:
@@ -106,7 +118,7 @@ def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -
 
     The row comes after it: a candidate that is in the ledger has all that was proposed.
     """
-    if patch is None and candidate.changes and candidate.kind not in CODE_KINDS:
+    if patch is None and not candidate.is_code:
         return None
     made = ensure_worktree(study, study.contract(), candidate.id)
     try:

@@ -44,7 +44,9 @@ def settled(study: Study, problems: Sequence[Problem]) -> tuple[Problem, ...]:
     if owner is None:
         return tuple(problems)
     hint = _checkout(owner) or f"describe {_another(owner.task())}"
-    return tuple(replace(one, hint=hint) if one.hint == refresh else one for one in problems)
+    edited = ", ".join(_edits(owner)) if hint.startswith("git ") else ""
+    told = f"; a person does this: what was edited in {edited} is in no commit, and is put aside" if edited else ""
+    return tuple(replace(one, says=one.says + told, hint=hint) if one.hint == refresh else one for one in problems)
 
 
 def _another(task: Task) -> str:
@@ -54,14 +56,32 @@ def _another(task: Task) -> str:
 
 def _checkout(study: Study) -> str:
     """Return the command that puts a task's files back; empty where the pinned commit has them otherwise, too."""
-    contract, task = study.contract(), study.task()
-    gone = [one for one in task.facts if any(tasks.stale(task.model_copy(update={"facts": (one,)}), study.root))]
-    if not gone or contract.baseline is None:
+    gone, baseline = _gone(study), study.contract().baseline
+    if not gone or baseline is None or not all(_is_in(baseline.commit, one, study.root) for one in gone):
         return ""
-    commit = contract.baseline.commit
-    if not all(_is_in(commit, one, study.root) for one in gone):
-        return ""
-    return f"git checkout {commit[:12]} -- {shlex.join(dict.fromkeys(one.file for one in gone))}"
+    edited = _edits(study)
+    keeps = f"git stash push --all -- {shlex.join(edited)} && " if edited else ""
+    return f"{keeps}git checkout {baseline.commit[:12]} -- {shlex.join(dict.fromkeys(one.file for one in gone))}"
+
+
+def _gone(study: Study) -> list[Fact]:
+    """Return what a task was read from and is no longer so."""
+    task = study.task()
+    return [one for one in task.facts if any(tasks.stale(task.model_copy(update={"facts": (one,)}), study.root))]
+
+
+def _edits(study: Study) -> list[str]:
+    """Return the files of a task that went stale by what no commit has: to put them back would lose it."""
+    return [name for name in dict.fromkeys(one.file for one in _gone(study)) if _is_edited(name, study.root)]
+
+
+def _is_edited(name: str, root: Path) -> bool:
+    if not (root / name).is_file():
+        return False
+    try:
+        return tools.git_bytes("show", f"HEAD:./{name}", folder=root) != files.read_bytes(root / name)
+    except RlxError:
+        return True  # the last commit has no such file
 
 
 def _is_in(commit: str, fact: Fact, root: Path) -> bool:

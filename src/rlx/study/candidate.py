@@ -68,7 +68,14 @@ class Candidate(Section):
     changes: dict[str, Any] = Field(default_factory=dict)
     records: Records = Records()
 
+    @property
+    def is_code(self) -> bool:
+        """Whether it is proposed as a change of code: it gets a worktree then."""
+        return not self.changes or self.kind in CODE_KINDS
 
+
+CODE_KINDS: frozenset[Kind] = frozenset({"reward engineering", "environment generation", "code"})
+"""Kinds that change code, config keys or not; others do where they name no keys."""
 SORT = Sort("candidate", "it has kind, hypothesis, changes and records: rlx propose --help")
 REWARD_KINDS: tuple[Kind, ...] = ("reward tuning", "reward engineering")
 GENERATION_RECORDS = ("learnability", "difficulty_bridge", "diversity", "held_out_invariant", "rollback_rule")

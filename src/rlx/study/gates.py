@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rlx.figures import counted
-from rlx.study import stops
+from rlx.study import remedy, stops
 from rlx.study.budget import Amount
 from rlx.study.lifecycle import BASELINE, LAUNCHES, NULL_LAUNCHES, CandidateState, Phase, seeds_for
 from rlx.study.reason import Reason
@@ -104,7 +104,7 @@ def _ledger(case: _Case) -> Reasons:
 
 
 def _stopped(case: _Case) -> Reasons:
-    hint = "a person lets it go on: rlx study approve --go-on"
+    hint = f"a person lets it go on: {remedy.approved(case.contract, goes_on=True)}"
     if case.state.stop is not None:
         yield Reason("STOPPED", f"the study has stopped: {case.state.stop}", hint)
     if case.state.escalation is not None:
@@ -141,7 +141,7 @@ def _approval(case: _Case) -> Reasons:
             "REHEARSAL",
             f"before an approval a rehearsal may take {REHEARSAL_SECONDS:.0f} s and all together "
             f"{REHEARSALS_SECONDS:.0f} s; this one reserves {asked:.0f} s after {used:.0f} s",
-            "approve the contract first: rlx study approve",
+            f"approve the contract first: {remedy.approved(case.contract)}",
         )
 
 
@@ -151,7 +151,7 @@ def unapproved(state: State, contract: Contract, facts: Facts) -> tuple[Reason, 
 
 
 def _unapproved(state: State, contract: Contract, facts: Facts) -> Reasons:
-    approval, automation, hint = state.approval, contract.automation, "rlx study approve"
+    approval, automation, hint = state.approval, contract.automation, remedy.approved(contract)
     if approval is None:
         yield Reason("NOT_APPROVED", "nobody approved the contract", hint)
         return
@@ -179,7 +179,8 @@ def _moment(seconds: float) -> str:
 def _unattended(case: _Case) -> Reasons:
     automation = case.contract.automation
     if case.request.is_unattended and not (automation and automation.unattended):
-        hint = "set automation.unattended in contract.yaml and approve it: rlx study approve"
+        amend = remedy.amend(case.contract, "automation.unattended", True)
+        hint = f"a person allows it: {amend}, then {remedy.approved(case.contract)}"
         yield Reason("UNATTENDED", "the contract does not let jobs start without a person", hint)
 
 
@@ -228,8 +229,22 @@ def _state(case: _Case) -> Reasons:
     standing, phase = case.state.candidates.get(case.request.candidate), case.request.phase
     if standing is None or standing.state in LAUNCHES[phase] or phase == "baseline":
         return
-    says = f"{standing.id} is {standing.state}: a {phase} is launched of what is {_either(LAUNCHES[phase])}"
+    says = f"{standing.id} {_STATES[standing.state]}: no {phase} of it is launched now"
     yield Reason("STATE", says, _next_step(standing.id, standing.state))
+
+
+_STATES: dict[CandidateState, str] = {
+    "draft": "is not checked",
+    "validated": "is checked and was not tried",
+    "launched": "is being tried",
+    "completed": "is trained and not decided",
+    "advanced": "has advanced",
+    "rejected": "was rejected",
+    "inconclusive": "is undecided",
+    "debug": "failed",
+    "confirmed": "is confirmed",
+    "reverted": "was taken back",
+}
 
 
 def _next_step(name: str, state: CandidateState) -> str:
@@ -241,10 +256,6 @@ def _next_step(name: str, state: CandidateState) -> str:
         "debug": f"mend it, then: rlx check candidate {name}",
     }
     return steps.get(state, "see what can be done: rlx next")
-
-
-def _either(words: frozenset[CandidateState]) -> str:
-    return " or ".join(sorted(words))
 
 
 def _phase(case: _Case) -> Reasons:
@@ -316,23 +327,29 @@ def _budget(case: _Case) -> Reasons:
     if budget is None:
         return
     used = state.spent + state.reserved
-    hint = "raise it in contract.yaml and approve it: rlx study approve"
     seeds = 0 if case.request.phase == "smoke" else reserve.seeds
     if used.seeds + seeds > budget.seeds:
-        yield Reason("BUDGET_SEEDS", f"{seeds} seeds after {used.seeds} of {budget.seeds} are too many", hint)
+        says = f"{seeds} seeds after {used.seeds} of {budget.seeds} are too many"
+        yield Reason("BUDGET_SEEDS", says, remedy.raised(case.contract, "seeds"))
     if not used.seconds + reserve.seconds <= budget.hours * 3600:
         says = f"{reserve.seconds / 3600:.2f} h after {used.seconds / 3600:.2f} of {budget.hours:g} h are too many"
-        yield Reason("BUDGET_HOURS", says, hint)
-    others = state.launched - {case.request.candidate}
-    if case.request.phase == "trial" and len(others) >= budget.candidates:
-        yield Reason("BUDGET_CANDIDATES", f"{len(others)} of {budget.candidates} candidates were launched", hint)
+        yield Reason("BUDGET_HOURS", says, remedy.raised(case.contract, "hours"))
+    if case.request.phase == "trial":
+        yield from candidates_spent(state, case.contract, case.request.candidate)
+
+
+def candidates_spent(state: State, contract: Contract, candidate: str) -> Reasons:
+    """Refuse a candidate where as many others were launched as the contract allows."""
+    budget, others = contract.budget, len(state.launched - {candidate})
+    if budget is not None and others >= budget.candidates:
+        says = f"{others} of {counted(budget.candidates, 'candidate')} were launched"
+        yield Reason("BUDGET_CANDIDATES", says, remedy.raised(contract, "candidates"))
 
 
 def _deadline(case: _Case) -> Reasons:
     until = stops.passed(case.state, case.contract, now=case.facts.now)
     if until:
-        hint = "set budget.until in contract.yaml and approve it: rlx study approve"
-        yield Reason("DEADLINE", f"no job starts after {until}", hint)
+        yield Reason("DEADLINE", f"no job starts after {until}", remedy.raised(case.contract, "until"))
 
 
 def _room(case: _Case) -> Reasons:

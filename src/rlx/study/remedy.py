@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rlx.config.expression import Expression
 from rlx.study.task import TRAINS, Task
-from rlx.study.terms import Contract, Guardrail, Level, Point
+from rlx.study.terms import ApprovalLevel, Contract, Guardrail, Level, Point
 
 COMMIT = 'git add -A && git commit -m "as it is"'
 
@@ -35,6 +35,24 @@ def amends(contract: Contract, values: Mapping[str, object]) -> str:
 def _set(key: str, value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"-s {shlex.quote(f'{key}={text}')}"
+
+
+def approve(study: str, level: ApprovalLevel, *, goes_on: bool = False) -> str:
+    """Return the command that approves a study's contract at a level."""
+    return f"rlx study approve {study}{' --go-on' if goes_on else ''}{_SHOWN_BY[level]}"
+
+
+_SHOWN_BY: dict[ApprovalLevel, str] = {"asserted": "", "signed": " --key FILE", "other user": " --document FILE"}
+
+
+def approved(contract: Contract, *, goes_on: bool = False) -> str:
+    """Return the command that approves a contract at the level that it asks for."""
+    return approve(contract.study, contract.automation.approval if contract.automation else "asserted", goes_on=goes_on)
+
+
+def raised(contract: Contract, key: str) -> str:
+    """Return what lets more of the budget be used: a person's word."""
+    return f"a person raises it: rlx study amend {contract.study} -s budget.{key}=N, then {approved(contract)}"
 
 
 def without(contract: Contract, key: str, values: Sequence[str], wrong: str) -> str:

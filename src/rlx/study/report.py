@@ -138,7 +138,7 @@ def _row(state: State, name: str, candidate: Candidate | None, changed: Changed 
         changed=changed,
         race=race,
         claim=claim,
-        became=standing_of(standing) if standing else "",
+        became=standing_of(state, standing) if standing else "",
         trouble=_trouble(state, standing),
         lines=decisions[-1].get("lines") if decisions else 0 if name == BASELINE else None,
         parameters=state.parameters(name),
@@ -147,15 +147,18 @@ def _row(state: State, name: str, candidate: Candidate | None, changed: Changed 
     )
 
 
-def standing_of(standing: Standing) -> str:
+def standing_of(state: State, standing: Standing) -> str:
     """Say what became of a candidate, with what it harms or leans to harm, for people."""
     last = standing.decisions[-1] if standing.decisions else None
     guards = (last.get("guardrails") or {}) if last else {}
     told = [f"{name}: {_guard(one)}" for name, one in guards.items() if "harm" in _guard(one)]
     if last and (last.get("test"), last["decision"]) == ("claim", "inconclusive"):
         told.insert(0, "its claim was not shown")
-    is_refused = standing.state == "draft" and standing.refusal is not None
-    word = "refused" if is_refused else STANDINGS.get(standing.state, standing.state)
+    word = STANDINGS.get(standing.state, standing.state)
+    if standing.state == "draft" and standing.refusal is not None:
+        word = "refused"
+    elif standing.state == "validated" and standing.id in state.launched:
+        word = "checked again, not trained since"
     return f"{word} ({'; '.join(told)})" if told else word
 
 

@@ -18,7 +18,10 @@ from rlx.study.budget import Amount
 from rlx.study.ledger import Event, Ledger
 from rlx.study.lifecycle import BASELINE, SEEDS, Phase, Purpose
 from rlx.study.rules import Rules
-from rlx.study.standing import Approval, Draw, Job, Queued, Score, Standing, Violation, Weights
+from rlx.study.standing import Approval, Draw, Job, Outcome, Queued, Score, Standing, Violation, Weights
+
+LIMITS: tuple[Outcome, ...] = ("timeout", "oom")
+"""How a job ends that runs into what the contract gives it."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +96,16 @@ class State:
         """The candidates that a trial was launched for."""
         return frozenset(job.candidate for job in self.jobs.values() if job.phase == "trial" and job.used_seeds)
 
-    def failed_trial(self, candidate: str, plan: str | None) -> Job | None:
-        """Return the trial in which a candidate failed as it would run again; None where another is worth its seeds.
+    def failed_trial(self, candidate: str, content: str | None) -> Job | None:
+        """Return the trial in which a candidate with this content failed; None where another is worth its seeds.
 
-        One that was lost or stopped says nothing of its candidate.
+        One that was lost or stopped says nothing of its candidate, nor one that ran into a limit which was amended.
         """
         standing, trials = self.candidates.get(candidate), self.jobs_of(candidate, "trial")
-        if standing is None or standing.state != "debug" or standing.plan != plan or not trials:
+        if standing is None or standing.state != "debug" or standing.content != content or not trials:
             return None
-        return None if trials[-1].outcome in ("lost", "cancelled", "abandoned") else trials[-1]
+        excused = ("lost", "cancelled", "abandoned", *(LIMITS if standing.contract != self.contract else ()))
+        return None if trials[-1].outcome in excused else trials[-1]
 
     def used_seeds(self, candidate: str) -> frozenset[int]:
         """Return the training seeds a candidate has used up, whatever became of them; smoke runs use none up."""

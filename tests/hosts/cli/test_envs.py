@@ -34,8 +34,11 @@ def test_prints_a_table_and_what_to_run_next(project: Path, capsys: pytest.Captu
     lines = shown.out.splitlines()
     assert lines[0].split() == ["env", "observation", "action", "horizon", "threshold"]
     assert lines[1].split() == ["MountainCar-v0", "Box(2)", "Discrete(3)", "200", "−110"]
-    assert lines[-1] == "next: rlx init demo --env MountainCar-v0"
+    assert lines[-1] == "next: rlx check env MountainCar-v0"
     assert shown.err == ""
+    (project / "rlx.toml").unlink()
+    assert call(["envs", "mountaincar"]) == 0
+    assert capsys.readouterr().out.endswith("next: rlx init demo --env MountainCar-v0\n")
 
 
 def test_the_projects_own_are_found_from_a_folder_inside_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,7 @@ def test_here_adds_to_what_is_there_and_keeps_it(folder: Path, capsys: pytest.Ca
     (folder / "code.py").write_text("print()")
     (folder / ".gitignore").write_bytes(b"*.pyc\nruns/")
     assert call(["init", "--here", "--env", "Pendulum-v1"]) == 0
-    assert (folder / ".gitignore").read_bytes() == b"*.pyc\nruns/\n/.rlx/\n"
+    assert (folder / ".gitignore").read_bytes() == b"*.pyc\nruns/\n/.rlx/\n/candidate.json\n"
     assert (folder / "code.py").read_text() == "print()"
     assert capsys.readouterr().out.splitlines()[-1] == "next: rlx train configs/pendulum.yaml"
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,22 @@ def test_lists_the_project_around_from_a_folder_inside(
     monkeypatch.chdir(tmp_path / "envs" / "deep")
 
     assert "cartpole_001" in cli("ls").out
+
+
+@pytest.mark.parametrize(
+    ("backends", "ending"),
+    [
+        (("command",), "* training return"),
+        (("command", "script"), "in the script, run.evaluate(policy)"),
+        (("command", "sb3"), "with rlx eval RUN"),
+    ],
+)
+def test_how_final_policies_are_measured_is_only_told_of_runs_that_can_be(
+    cli: Cli, make_run: MakeRun, backends: tuple[str, ...], ending: str
+) -> None:
+    for backend in backends:
+        path = make_run(backend).path / "metadata.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "backend": backend}))
+
+    assert cli("ls").out.splitlines()[-1].endswith(ending)
+    assert cli("ls", "--group").out.splitlines()[-1].endswith(ending)

@@ -25,10 +25,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
     from rlx.envs.registry import listing
-    from rlx.runs.project import tree
+    from rlx.runs import project
 
-    rows = listing(args.pattern, root=tree(), include_old=args.all)
-    return {"envs": [asdict(row) for row in rows], "total": len(rows)}
+    rows = listing(args.pattern, root=project.tree(), include_old=args.all)
+    in_project = (project.root() / project.MARKER).is_file()
+    return {"envs": [asdict(row) for row in rows], "total": len(rows), "in_project": in_project}
 
 
 def render(data: dict[str, Any]) -> str:
@@ -40,7 +41,8 @@ def render(data: dict[str, Any]) -> str:
         blocks.append(table(header, [_cells(env) for env in usable], right=(3, 4)))
     blocks += _problems([env for env in data["envs"] if env["problem"] is not None])
     if usable:
-        blocks.append(f"next: rlx init demo --env {usable[0]['id']}")
+        command = "rlx check env" if data["in_project"] else "rlx init demo --env"
+        blocks.append(f"next: {command} {usable[0]['id']}")
     return "\n\n".join(blocks)
 
 

@@ -20,7 +20,7 @@ from rlx.study.lifecycle import Phase
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("candidate", help="a candidate's id, or baseline")
     parser.add_argument("--phase", choices=get_args(Phase), default="trial", help="what for (%(default)s)")
-    parser.add_argument("--plan", metavar="HASH", help="what `rlx check candidate` returned")
+    parser.add_argument("--plan", type=str.strip, metavar="HASH", help="what `rlx check candidate` returned")
     parser.add_argument("--seeds", type=int, metavar="N", help="another count than the phase's own")
     parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
     parser.add_argument("--dry-run", action="store_true", help="check every gate, start nothing")

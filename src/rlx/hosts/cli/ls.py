@@ -18,7 +18,7 @@ from rlx.errors import UsageError
 from rlx.hosts.cli import words
 from rlx.hosts.cli.output import table
 from rlx.runs import index, project
-from rlx.runs.run import SCRIPT_BACKEND
+from rlx.runs.run import COMMAND_BACKEND, SCRIPT_BACKEND
 
 PAGE = 50
 
@@ -114,6 +114,7 @@ def grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "runs": [row["name"] for row in members],
                 "env": members[0]["env"],
                 "algo": members[0]["algo"],
+                "backend": members[0].get("backend"),
                 "group_hash": members[0]["group_hash"],
                 "seeds": sum(row["seeds"] for row in members),
                 "planned_steps": members[0]["planned_steps"],
@@ -131,12 +132,17 @@ def render(data: dict[str, Any]) -> str:
     lines += [f"{row['name']} cannot be read: {row['reason']}" for row in rows if row.get("status") == "broken"]
     told = [row for row in rows if row["return"] and "rollout" in row["return"]["source"]]
     if told:
-        is_all_scripts = all(row.get("backend") == SCRIPT_BACKEND for row in told)
-        how = "in the script, run.evaluate(policy)" if is_all_scripts else "with rlx eval RUN"
-        lines.append(f"* training return; measure the final policies {how}")
+        lines.append(f"* training return{_measured({str(row.get('backend')) for row in told})}")
     if data["next"]:
         lines.append(f"{len(rows):,} of {data['total']:,} shown; the rest: {data['next']}  (or --all)")
     return "\n".join(lines)
+
+
+def _measured(backends: set[str]) -> str:
+    """Say how final policies are measured; of runs of commands rlx cannot."""
+    if backends <= {SCRIPT_BACKEND, COMMAND_BACKEND}:
+        return "; measure the final policies in the script, run.evaluate(policy)" if SCRIPT_BACKEND in backends else ""
+    return "; measure the final policies with rlx eval RUN"
 
 
 def _nothing(asked: str) -> str:

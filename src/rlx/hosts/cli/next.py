@@ -3,7 +3,7 @@
 Everything comes from the state on disk, so whoever starts cold takes the same step.
 
 Example: rlx next
-         rlx next --study trot --json
+         rlx next trot --json
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from rlx.runs import project
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
+    parser.add_argument("name", nargs="?", metavar="STUDY", help="another study than the one in use")
+    parser.add_argument("--study", metavar="STUDY", help="the same")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.loop.proceed import brief
     from rlx.study.study import find
 
-    return brief(find(project.root(), args.study))
+    return brief(find(project.root(), args.study or args.name))
 
 
 def render(data: dict[str, Any]) -> str:

@@ -25,18 +25,22 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
-    spent, left = data["spent"], data["left"]
+    left = data["left"]
+    reserved = f"reserved by jobs: {_amount(data['reserved'])}; " if data["jobs"] else ""
     lines = [
         f"study: {data['task']}/{data['study']}",
         f"contract: {data['status']}" + (f" ({'; '.join(data['missing'])})" if data["missing"] else ""),
         f"approval: {data['approval']}",
         f"metric: {data['metric']}",
         f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}",
-        f"spent: {spent['seeds']} seeds, {duration(spent['seconds'])}; left: {seeds(left)}, "
-        f"{duration(left['seconds'])}",
+        f"spent: {_amount(data['spent'])}; {reserved}left: {seeds(left)}, {duration(left['seconds'])}",
     ]
     lines += [f"job: {job['run']} ({job['candidate']}, {job['phase']}, {job['state']})" for job in data["jobs"]]
     lines += [f"ledger: {one}" for one in data["violations"]]
     if data["candidates"]:
         lines += ["", recent(data["candidates"]), ""]
     return "\n".join([*lines, f"next: {data['command']}"])
+
+
+def _amount(of: dict[str, Any]) -> str:
+    return f"{of['seeds']} seeds, {duration(of['seconds'])}"

@@ -50,11 +50,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _ask(overview: dict[str, Any]) -> str:
     """Show what is approved, have its name typed, and return its hash; off a terminal nobody is there to read it."""
     if not sys.stdin.isatty():
-        raise Refused("nobody at a terminal has read the contract", hint="rlx study show, then rlx study approve --yes")
+        raise Refused("nobody at a terminal has read the contract", hint="rlx study show, then the same with --yes")
     say(show.screen(plain(overview)))
     say(f"\ntype the study's name ({overview['study']}) to approve all of this")
     if sys.stdin.readline().strip() != overview["study"]:
-        raise Refused("not approved", hint="rlx study approve")
+        raise Refused("not approved", hint="rlx study show; the same again asks once more")
     return str(overview["sha256"])
 
 

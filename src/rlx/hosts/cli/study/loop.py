@@ -2,7 +2,7 @@
 
 With --agent the command is started whenever somebody must propose or mend something: it reads `rlx next --json` and
 acts through rlx. It is backed off from, and after three starts that leave no row in the ledger, or only refusals, a
-person is called for.
+person is called for. Where nobody proposes, a head that may be claimed is claimed first, if its seeds are there.
 What runs without a person must be allowed by the contract (`automation.unattended`).
 
 Example: rlx study loop
@@ -29,7 +29,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from rlx.hosts.cli.progress import follow
     from rlx.hosts.cli.study.report import written
     from rlx.loop.drive import Drive
-    from rlx.loop.proceed import next_step
     from rlx.study.study import find
 
     study = find(project.root(), args.study)
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     drive = Drive(study, say=say, agent=agent, follow=follow, report=written)
     if args.dry_run:
         drive.refuse_unattended()
-        step = next_step(study)
+        step = drive.next_step()
         return {"study": study.name, "ended": f"dry run: {step.why}", "did": [], "command": step.command}
     return drive.go()
 
