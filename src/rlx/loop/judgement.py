@@ -313,7 +313,7 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
         result = judged.result
         event = held.append(
             "decided", candidate=judged.candidate, decision=decision, p=result.p, effect=result.effect,
-            interval=[result.interval.low, result.interval.high], n=list(result.n),
+            interval=[result.interval.low, result.interval.high], coverage=result.interval.level, n=list(result.n),
             provisional=judged.answer == "provisional", against=judged.against, level=judged.level,
             study=about_study, says="; ".join(judged.objections) or judged.reason,
             guardrails={name: one.document() for name, one in judged.guardrails.items()},
