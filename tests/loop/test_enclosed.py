@@ -96,6 +96,11 @@ def test_what_differs_between_seeds_of_a_side_is_not_the_candidates(tmp_path: Pa
         ({"o__yaml": "- a=1\n- b.c=2\n"}, {"o__yaml": "- a=1\n- b.c=3\n"}, [("o.yaml", "b.c")]),
         ({"log_1__txt": "at /p/runs/b\n"}, {"log_2__txt": "at /p/runs/c\n"}, []),
         ({"a__json": json.dumps({"in": "/p/runs/b"})}, {"a__json": json.dumps({"in": "/p/runs/c"})}, []),
+        (
+            {"a__json": json.dumps({"map": "/p/a.xml"})},
+            {"a__json": json.dumps({"map": "/p/b.xml"})},
+            [("a.json", "map")],
+        ),
         ({"a__pt": "\0one"}, {"a__pt": "\0two"}, []),
     ],
 )
@@ -104,6 +109,11 @@ def test_settings_and_texts_are_compared_and_weights_and_places_are_not(
 ) -> None:
     sides = [[said(folder(tmp_path, name, **files), root=Path("/p"))] for name, files in (("b", ours), ("c", theirs))]
     assert differing(*sides) == found
+
+
+def test_a_file_that_nests_without_end_is_compared_as_text(tmp_path: Path) -> None:
+    ours, theirs = (said(folder(tmp_path, f"f{deep}", a__json="[" * deep), root=Path("/p")) for deep in (1000, 90_000))
+    assert differing([ours], [theirs]) == [("a.json", "")]
 
 
 def test_a_checkpoint_that_is_one_file_says_nothing_of_itself(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 The sides of a comparison differ by the candidate alone: what all seeds of the one side agree on and a seed of the other
 says otherwise is the candidate's doing. What is not covered: settings inside of binary files (a pickled config, the
-dictionary around a network's weights), texts of more than `LARGEST_BYTES`, and a candidate's own file that is the
-whole checkpoint.
+dictionary around a network's weights), texts of more than `LARGEST_BYTES`, and a checkpoint that is one file.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from rlx.study.study import NULL, Study
 from rlx.study.task import Place
 
 LARGEST_BYTES = 2**20
+LONGEST_TOLD = 500
 REMEDY = (
     "let the checkpoint be the weights' file alone (adapter.checkpoint), or the eval command read the repository's own "
     "settings; keys that are about learning alone are listed by the task (surfaces.hyperparameters.keys)"
@@ -67,7 +67,8 @@ def _says(found: Iterable[tuple[str, str]], ours: str, theirs: str) -> str:
     for file, key in found:
         keys.setdefault(file, []).extend([key] if key else [])
     told = "; ".join(f"{file} ({listed(named)})" if named else file for file, named in keys.items())
-    return f"the checkpoints of {theirs} say something else than those of {ours}, and the eval may read it: {told}"
+    plain = "".join(one if one.isprintable() else "?" for one in told)[:LONGEST_TOLD]
+    return f"the checkpoints of {theirs} say something else than those of {ours}, and the eval may read it: {plain}"
 
 
 def _is_covered(key: str, learning: Sequence[str]) -> bool:
@@ -104,30 +105,29 @@ def differing(ours: Sequence[Said], theirs: Sequence[Said]) -> list[tuple[str, s
 
 
 def said(checkpoint: Path, *, root: Path) -> Said:
-    """Return what a folder's files say beside weights; values and lines that name the project's place are left out.
+    """Return what a folder's files say beside weights; of a run's and a tree's own folder the name does not count.
 
     Numbers in the names of files are times, seeds or steps.
     """
+    own = re.compile(rf"{re.escape(str(root))}/(?:runs|\S*/trees)/[^/\s]+")
     found: dict[tuple[str, str], Any] = {}
     for path in sorted(checkpoint.rglob("*")) if checkpoint.is_dir() else ():
         text = _text(path)
         if text is not None and path.name != REPEATING:
             file = re.sub(r"\d+", "#", path.relative_to(checkpoint).as_posix())
-            keys = _keys(path, text)
-            lines = [line for line in text.splitlines() if str(root) not in line]
-            found |= {(file, key): value for key, value in keys.items() if str(root) not in str(value)}
-            found |= {} if keys else {(file, ""): lines}
+            for key, value in (_keys(path, text) or {"": text}).items():
+                found[file, key] = own.sub("#", value) if isinstance(value, str) else value
     return found
 
 
 def _text(path: Path) -> str | None:
     """Return what a file says, if it is text."""
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_BYTES:
-        return None
-    content = path.read_bytes()
     try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_BYTES:
+            return None
+        content = path.read_bytes()
         return content.decode() if b"\0" not in content else None
-    except UnicodeDecodeError:
+    except (OSError, UnicodeDecodeError):
         return None
 
 
@@ -142,7 +142,7 @@ def _keys(path: Path, text: str) -> dict[str, Any]:
 def _overrides(text: str) -> dict[str, Any]:
     try:
         data = yaml_lines.value(text, source="overrides")
-    except ConfigError:
+    except (ConfigError, RecursionError):
         return {}
     words = [one.partition("=") for one in data if isinstance(one, str)] if isinstance(data, list) else []
     return {key.lstrip("+~"): value for key, mark, value in words if mark}
