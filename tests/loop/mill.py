@@ -51,12 +51,20 @@ class Mill(Lab):
     name: str = "more"
 
     @classmethod
-    def built(cls, root: Path, *settings: str, how: str = "well") -> Self:
-        """Build a mill whose training ends so, unless a candidate says otherwise; its contract has these settings."""
+    def built(
+        cls, root: Path, *settings: str, how: str = "well", programs: tuple[str, str] | None = None,
+        describes: tuple[str, ...] = (),
+    ) -> Self:  # fmt: skip
+        """Build a mill whose training ends so, unless a candidate says otherwise; its contract has these settings.
+
+        `programs` are others that train and measure; `describes` are settings of its task.
+        """
         mill = cls(root)
+        train, measure = programs or (TRAIN, EVAL)
         root.mkdir(parents=True)
         for name, text in {
-            "train.py": TRAIN.replace("HOW", how), "eval.py": EVAL, "rlx.toml": "", ".gitignore": "/runs/\n/.rlx/\n",
+            "train.py": train.replace("HOW", how), "eval.py": measure, "rlx.toml": "",
+            ".gitignore": "/runs/\n/.rlx/\n",
         }.items():  # fmt: skip
             (root / name).write_text(text)
         commit(root)
@@ -68,6 +76,8 @@ class Mill(Lab):
             "--result", "jsonl:{result}", "--result-name", "success", "--result-name", "heat",
             "--surface", "evaluator=eval.py",
         )  # fmt: skip
+        for one in describes:
+            mill.types("task", "refresh", "mill", "-s", one)
         usual = ("metric.seeds=2", "budget.per_seed_minutes=1", "automation.unattended=true", *settings)
         mill.types(
             "study", "new", "more", "--metric", "success:max", "--key", "how", "--key", "gain", "--key", "heat",

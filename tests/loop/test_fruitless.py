@@ -91,6 +91,13 @@ def test_a_candidate_without_any_score_is_to_be_mended_and_its_verdict_says_why(
     assert len(mill.study.state().jobs) == 2
 
 
+def test_why_all_seeds_failed_is_told_once_and_without_the_command(mill: Mill) -> None:
+    identity = mill.proposes(how="crash")
+    mill.trains(identity, code=5)
+    says = "seeds 0, 1, 2 failed: the training command ended with exit code 1: KeyError: 'nothing works'"
+    assert mill.types("verdict", identity)["objections"] == [says]
+
+
 def test_seeds_of_the_baseline_that_cannot_be_measured_are_replaced(tmp_path: Path) -> None:
     mill = Mill.built(tmp_path / "mill", how="some mute")
     filled = mill.types("study", "baseline")

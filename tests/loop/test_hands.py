@@ -82,6 +82,13 @@ def test_a_probe_that_is_named_is_there(told: Told) -> None:
     typed(told.study.root, f"{tuning}friction.json")
 
 
+def test_a_file_that_any_record_names_is_there(told: Told) -> None:
+    tuning = "rlx propose --kind hyperparameter --hypothesis wider -s algo.learning_rate=0.02 --record"
+    refused = typed(told.study.root, f"{tuning} reflection=nope.json", code=4)
+    assert "records.reflection names `nope.json`, which is not there" in refused["error"]
+    typed(told.study.root, f"{tuning} reason='not what nope.json says'")
+
+
 def test_code_in_a_scope_of_keys_alone_is_told_at_once(told: Told) -> None:
     notes = typed(told.study.root, "rlx propose --kind code --hypothesis shorter")["notes"]
     assert any("the scope has no files" in one for one in notes)

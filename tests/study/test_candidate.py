@@ -193,6 +193,45 @@ def test_keys_that_a_foreign_training_does_not_take_are_refused(tmp_path: Path) 
     assert "there is no key `lrr`; did you mean `lr`?" in found
 
 
+@pytest.mark.parametrize(
+    "key", ["algo rate", "algo.rate\n", "algo.rate=1 algo.gamma", "algo.\x1b[2Jrate", "", "a\u200bb"]
+)
+def test_what_can_be_no_key_is_refused_by_a_line(tmp_path: Path, key: str) -> None:
+    sha = foreign_repo(tmp_path)
+    task = foreign_task(tmp_path)
+    found = candidates.problems(proposal(changes={key: 0.1}), contract_of(task, tmp_path, sha), task, [])
+    assert f"{key!a} can be no key: it has blanks, control characters or `=`" in found
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("algo.lerning_rate", "algo.learning_rate"), ("algo.horizon", None), ("+algo.lerning_rate", None)],
+)
+def test_a_slip_in_a_key_of_hydra_is_named_and_a_key_that_is_not_known_is_not(
+    tmp_path: Path, key: str, meant: str | None
+) -> None:
+    sha = foreign_repo(tmp_path)
+    task = foreign_task(tmp_path)
+    told = {"config_system": "hydra", "defaults": {"algo.learning_rate": 0.1}}
+    hydra = task.model_copy(update={"adapter": task.adapter.model_copy(update=told)})
+    found = candidates.problems(proposal(changes={key: 0.2}), contract_of(task, tmp_path, sha), hydra, [])
+    assert [one for one in found if "no key" in one] == (
+        [f"there is no key `{key}`; did you mean `{meant}`?"] if meant else []
+    )
+
+
+def test_a_slip_in_a_key_of_a_config_is_named(lift: Lift) -> None:
+    found = lift.problems(proposal(changes={"algo.lerning_rate": 0.1}))
+    assert "c001: unknown key `algo.lerning_rate`; did you mean `algo.learning_rate`?" in found
+
+
+def test_a_proposal_that_is_too_large_is_told_what_a_proposal_is(tmp_path: Path) -> None:
+    (tmp_path / "large.json").write_text(" " * 1_000_001)
+    with pytest.raises(ConfigError) as caught:
+        candidates.read(tmp_path / "large.json")
+    assert "rlx propose --help" in (caught.value.hint or "")
+
+
 def test_foreign_keys_are_compared_with_their_defaults(tmp_path: Path) -> None:
     sha = foreign_repo(tmp_path)
     task = foreign_task(tmp_path)

@@ -271,6 +271,16 @@ def test_a_checkpoint_that_may_hold_code_is_told_of_at_the_pinned_level(
     assert any("code there that writes its own figures" in note.says for note in said) == is_told
 
 
+@pytest.mark.parametrize(("checkpoint", "is_told"), [("{out}/run", True), ("{out}/run/policy.npz", False)])
+def test_a_checkpoint_that_may_be_a_folder_of_settings_is_told_of_at_the_pinned_level(
+    lift: tuple[Task, Path, str], checkpoint: str, is_told: bool
+) -> None:
+    task, root, sha = lift
+    foreign = task.model_copy(update={"adapter": task.adapter.model_copy(update={"checkpoint": checkpoint})})
+    said = points.notes(contract_of(task, root, sha, evaluation={"level": "pinned"}), foreign)
+    assert any(note.says.startswith("not ruled out: where `{out}/run` is a folder") for note in said) == is_told
+
+
 def test_an_empty_contract_names_all_eight(lift: tuple[Task, Path, str]) -> None:
     task, root, _ = lift
     found = points.problems(Contract(study="a", task=task.name), task, root=root)

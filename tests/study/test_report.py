@@ -22,9 +22,10 @@ def test_it_opens_with_what_is_shown_and_a_picture_and_says_how_strong_it_is() -
     story = Story()
     story.bring("c001", "advanced")
     story.claim("c001")
-    story.decide("c001", "confirmed", effect=3.0, interval=[1.0, 5.0], n=[2, 2], test="claim", against="baseline")
+    shown = {"effect": 3.0, "interval": [1.0, 5.0], "coverage": 0.9, "n": [2, 2], "test": "claim"}
+    story.decide("c001", "confirmed", **shown, against="baseline")
     lines = told(story).splitlines()
-    assert lines[0] == "# trot: c001 is shown to be better: success_rate +3 [1, 5]"
+    assert lines[0] == "# trot: c001 is shown to be better: success_rate +3 [1, 5] (90 % interval)"
     assert lines[2].startswith("![")
     assert lines[4:7] == ["- metric: maximize success", "- begun on Monday", "- head: c001; incumbent: c001"]
     assert "- not ruled out: sudo" in lines
@@ -78,17 +79,19 @@ def test_a_claim_stands_apart_from_the_search_with_its_guardrails_its_time_and_i
     story.bring("c001", "advanced")
     story.claim("c001")
     story.decide(
-        "c001", "confirmed", effect=3.0, interval=[1.0, 5.0], p=0.01, n=[2, 2], test="claim", against="baseline",
-        guardrails={"-energy": guard("passes", leans=True)}, seconds=[2.0, 6.0], notes=["its seeds took 6 s"],
+        "c001", "confirmed", effect=3.0, interval=[1.0, 5.0], coverage=0.9, p=0.01, n=[2, 2], test="claim",
+        against="baseline", guardrails={"-energy": guard("passes", leans=True)}, seconds=[2.0, 6.0],
+        notes=["its seeds took 6 s"],
     )  # fmt: skip
     text = told(story)
-    shown = "| +3 [1, 5] v baseline | 0.01 | 2 v 2 | -energy: leans to harm | 2 v 6 | **confirmed** |"
+    shown = "| +3 [1, 5] (90 % interval) v baseline | 0.01 | 2 v 2 | -energy: leans to harm | 2 v 6 | **confirmed** |"
     claim = f"| c001 | [5](#baseline) | [5](#c001) {shown}"
     claimed, tried = text.index("## What was claimed"), text.index("## What was tried")
     assert claimed < text.index(claim) < text.index("- c001: its seeds took 6 s") < tried
     assert "a score of the one says nothing beside a score of the other" in text[claimed:tried]
     assert "| c001 | – | confirmed (-energy: leans to harm) |" in text
-    assert "+3 [1, 5]" not in text[tried:]
+    (row,) = [line for line in text[tried:].splitlines() if line.startswith("| c001 |")]
+    assert "| [5](#c001) | 3 | – | – | +3 [1, 5] (90 % interval) v baseline | 5 |" in row, "of 3 seeds; 5 were trained"
     document = rows(story.state, {})[1].document()
     assert (document["test"], document["effect"], document["guards"]) == ("claim", 3.0, {"-energy": "leans to harm"})
 
@@ -140,6 +143,24 @@ def test_a_claim_that_was_not_shown_is_said_to_have_been_made() -> None:
     story.decide("c001", "inconclusive", effect=3.0, interval=[-1.0, 5.0], n=[2, 2], test="claim", against="baseline")
     says = "nothing is shown to be better than the baseline: the claim of c001 was not shown"
     assert outcome(story.state, contract()) == says
+
+
+def test_a_claim_of_which_one_side_is_trained_is_said_to_be_begun() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.job("b-c", "baseline", "confirmation", (1000, 1001))
+    wanted = contract().metric.seeds  # type: ignore[union-attr]
+    begun = f"its claim is begun, with 2 of {wanted} seeds of baseline, 0 of {wanted} seeds of c001 trained"
+    says = f"the search stands at c001, which is not confirmed: {begun}; nothing is claimed (1 tried)"
+    assert outcome(story.state, contract()) == says
+
+
+def test_the_score_of_a_candidate_is_of_the_seeds_it_raced_with() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.job("p", "c001", "promotion", (7, 8), scores=(50.0, 60.0))
+    row = rows(story.state, {})[1].document()
+    assert (row["score"], row["seeds"], row["trained"]) == (5.0, 3, 5)
 
 
 def test_what_was_confirmed_and_taken_back_is_said_so_with_the_reason() -> None:

@@ -65,6 +65,13 @@ def test_eight_points_in_their_order_with_all_that_was_agreed(tmp_path: Path) ->
     assert json.dumps([row.document() for row in rows])
 
 
+def test_memory_that_nothing_limits_is_said(tmp_path: Path) -> None:
+    sha = rlx_repo(tmp_path)
+    task = rlx_task(tmp_path)
+    rows = screen(contract_of(task, tmp_path, sha, hardware={"cores": 2}), task, problems=())
+    assert "a seed: 2 cores, 0 GPUs, memory without a limit (memory_gb); 1 side by side" in rows[4].lines
+
+
 def test_what_is_open_says_why(tmp_path: Path) -> None:
     rlx_repo(tmp_path)
     task = rlx_task(tmp_path)

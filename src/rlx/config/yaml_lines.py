@@ -163,7 +163,9 @@ def _bytes(path: Path, source: str, sort: Sort) -> bytes:
             f"{source}: cannot be read: {error.strerror or error}", hint=f"look at its permissions: ls -l {source}"
         ) from None
     if len(content) > LARGEST_FILE:
-        raise ConfigError(f"{source}: too large for a {sort.noun} (over 1 MB)", hint=NAME_ONE)
+        raise ConfigError(
+            f"{source}: too large for a {sort.noun} (over 1 MB)", hint=NAME_ONE if sort.is_config else sort.hint
+        )
     return content
 
 

@@ -26,10 +26,11 @@ from rlx.errors import EvidenceInvalid, Refused, RlxError
 from rlx.evaluate.pin import Pin
 from rlx.evaluate.protocol import Purpose, episode_seeds
 from rlx.evaluate.result import LARGEST_BYTES, read_result
-from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, keep, tail, unstaged
+from rlx.evaluate.seal import SCHEMA, Failure, Limits, Sealed, Subject, keep, unstaged
 from rlx.evaluate.staged import stage_recorded
 from rlx.evaluate.tally import NoFigure, score
 from rlx.evaluate.variables import plain_environment
+from rlx.runs.outcry import outcry
 from rlx.runs.provenance import versions
 from rlx.sandbox import Box, Caps
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 LEVEL = "pinned"
 _LOOK_SECONDS = 0.1
 _OUTPUT_BYTES = 2**26
+_TAIL_BYTES = 2**16
 ACT_BY_NAME = ("sitecustomize.py", "usercustomize.py", "conftest.py")
 """Files that run because of what they are called; none of them is a policy."""
 
@@ -242,7 +244,12 @@ def _watched(process: sandbox.Program, caps: Caps, seconds: float) -> Failure | 
 def _ending(process: sandbox.Program, log: IO[bytes]) -> Failure | None:
     if process.returncode == 0:
         return None
-    return Failure("command", f"the eval command ended with exit code {process.returncode}: {tail(log)}")
+    return Failure("command", f"the eval command ended with exit code {process.returncode}: {_outcry(log)}")
+
+
+def _outcry(log: IO[bytes]) -> str:
+    log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+    return outcry(log.read().decode("utf-8", "replace"))[:300] or "without a word"
 
 
 def _filled(asked: Pinned, place: _Place, words: Sequence[str]) -> list[str]:

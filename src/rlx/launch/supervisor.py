@@ -24,6 +24,7 @@ from rlx.launch.forked import hold_only
 from rlx.launch.resources import Slots, oom_kills, worker_environment
 from rlx.launch.worker import STOP_SIGNALS
 from rlx.runs import process, project, store, written
+from rlx.runs.outcry import outcry
 from rlx.runs.run import SUPERVISOR, Run, Seed
 from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
 
@@ -328,14 +329,13 @@ def _log_of(run: Run, seeds: tuple[Seed, ...]) -> Path:
 
 
 def _log_tail(path: Path) -> str:
-    """Return the last line a worker wrote, which for an uncaught error is the error itself."""
+    """Return the line in which a worker wrote why it failed."""
     try:
         with files.reading(path) as stream:
             stream.seek(-min(LOG_TAIL_BYTES, stream.seek(0, os.SEEK_END)), os.SEEK_END)
-            lines = stream.read().decode("utf-8", "replace").strip().splitlines()
+            return outcry(stream.read().decode("utf-8", "replace"))[:500]
     except (OSError, FileDamaged):
         return ""
-    return lines[-1][:500] if lines else ""
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from rlx.figures import counted
 from rlx.launch.examined import changed_lines
 from rlx.launch.reconcile import reconcile
 from rlx.loop import notes, proceed, scores, warrant
+from rlx.loop.enclosed import enclosed
 from rlx.loop.objections import objections
 from rlx.loop.scores import Measured, Say
 from rlx.study import stops
@@ -161,12 +162,14 @@ def _raced(study: Study, identity: str, *, say: Say) -> Judged:
     complexity = _complexity(study, state, head), _complexity(study, state, identity)
     result = _race(study.contract(), sides, complexity)
     is_scoreless = all(one.score is None for one in sides[1])
-    found = objections(study, {head: phase, identity: "trial"})
+    phases: dict[str, Phase] = {head: phase, identity: "trial"}
+    found, differ = objections(study, phases), enclosed(study, phases)
     told = scores.failures(state, identity, "trial") if is_scoreless else []
     guards, seconds = _race_guards(study, state, result, sides[1]), _seconds(state, (head, phase), (identity, "trial"))
     said = (*filter(None, [notes.beside(study, identity, head)]), *notes.longer(*seconds, against=head))
-    said += tuple(notes.begun_anew(state, identity, "trial"))
-    return Judged(identity, head, result, sides, complexity[1], guards, seconds, said, (*found, *told))
+    said += (*notes.begun_anew(state, identity, "trial"), *differ.notes)
+    against = (*found, *differ.objections, *told)
+    return Judged(identity, head, result, sides, complexity[1], guards, seconds, said, against)
 
 
 def _seconds(state: State, *sides: tuple[str, Phase]) -> tuple[float | None, float | None]:
@@ -216,12 +219,14 @@ def _claimed(study: Study, identity: str, *, say: Say) -> Judged:
     state = scores.measure(study, [BASELINE, identity], "confirmation", say=say)
     sides = claim_sides(state, identity)
     result = _confirmation(study, sides)
-    found = objections(study, {BASELINE: "confirmation", identity: "confirmation"})
+    phases: dict[str, Phase] = {BASELINE: "confirmation", identity: "confirmation"}
+    differ = enclosed(study, phases)
+    found = (*objections(study, phases), *differ.objections)
     complexity = _complexity(study, state, identity)
     seconds = _seconds(state, (BASELINE, "confirmation"), (identity, "confirmation"))
     anew = [says for side in (BASELINE, identity) for says in notes.begun_anew(state, side, "confirmation")]
-    said = (*notes.longer(*seconds, against=BASELINE), *anew, *notes.elsewhere(study))
-    return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, tuple(found))
+    said = (*notes.longer(*seconds, against=BASELINE), *anew, *notes.elsewhere(study), *differ.notes)
+    return Judged(identity, BASELINE, result, sides, complexity, result.guardrails, seconds, said, found)
 
 
 def claim_sides(state: State, identity: str) -> Sides:
@@ -308,7 +313,7 @@ def _record(study: Study, judged: Judged) -> tuple[str, str, str]:
         result = judged.result
         event = held.append(
             "decided", candidate=judged.candidate, decision=decision, p=result.p, effect=result.effect,
-            interval=[result.interval.low, result.interval.high], n=list(result.n),
+            interval=[result.interval.low, result.interval.high], coverage=result.interval.level, n=list(result.n),
             provisional=judged.answer == "provisional", against=judged.against, level=judged.level,
             study=about_study, says="; ".join(judged.objections) or judged.reason,
             guardrails={name: one.document() for name, one in judged.guardrails.items()},

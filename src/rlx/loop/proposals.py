@@ -16,7 +16,7 @@ from rlx.study import candidate as candidates
 from rlx.study import contract as contracts
 from rlx.study import derive, gates
 from rlx.study import document as documents
-from rlx.study.candidate import Candidate
+from rlx.study.candidate import Candidate, Records
 from rlx.study.ledger import Held
 from rlx.study.reason import Reason
 from rlx.study.state import replay
@@ -76,13 +76,15 @@ def _problems(study: Study, candidate: Candidate) -> tuple[str, ...]:
     base = derive.base_of(task, study.root)
     code = code_beside(study, candidate)
     found = candidates.problems(candidate, study.contract(), task, study.candidates(), base=base, code=code)
-    return (*found, *_absent_probe(candidate.records.probe or "", study.root))
+    return (*found, *_absent_files(candidate.records, study.root))
 
 
-def _absent_probe(probe: str, root: Path) -> Iterator[str]:
-    """Say that the file which a probe's record names is not there; words are no file."""
-    if probe.endswith(".json") and " " not in probe and not (root / probe).is_file():
-        yield f"records.probe names `{probe}`, which is not there: rlx probe prints the file that it keeps"
+def _absent_files(records: Records, root: Path) -> Iterator[str]:
+    """Yield the files that records name and that are not there; words are no file."""
+    for name, text in records.model_dump(exclude_none=True).items():
+        if text.endswith(".json") and " " not in text and not (root / text).is_file():
+            told = f": rlx {name} prints the file that it keeps" if name == "probe" else ""
+            yield f"records.{name} names `{text}`, which is not there{told}"
 
 
 def _vain(study: Study) -> list[str]:

@@ -31,6 +31,10 @@ _UNPICKLED = (
     "where the eval command unpickles `{}` (pickle, joblib, torch.load without weights_only), a training can put code "
     "there that writes its own figures; have it read weights alone, or serve the policy (adapter.policy)"
 )
+_FOLDER = (
+    "where `{}` is a folder, the eval command may read settings out of it that a candidate shaped; one whose settings "
+    "there are others than the baseline's, beyond hyperparameters, is not claimed: name the weights' file alone"
+)
 OTHER_TASK = "the task says something else now than when this was settled; look at it again"
 
 
@@ -115,6 +119,13 @@ def _notes(contract: Contract, task: Task) -> Iterator[tuple[Point, str]]:
         yield "evaluation", "level reported: scores come from the training's own logs and never move an incumbent"
     if evaluation and evaluation.level == "pinned" and task.adapter.checkpoint.endswith(PICKLED):
         yield "evaluation", _UNPICKLED.format(task.adapter.checkpoint)
+    if (
+        evaluation
+        and evaluation.level == "pinned"
+        and task.adapter.checkpoint
+        and not Path(task.adapter.checkpoint).suffix
+    ):
+        yield "evaluation", f"not ruled out: {_FOLDER.format(task.adapter.checkpoint)}"
     if metric and metric.source == "training" and task.adapter.kind == "rlx":
         yield "metric", "source training: rlx evaluates this task itself; `source: evaluator` is stronger"
     if automation and automation.network:

@@ -15,7 +15,8 @@ from rlx.study.lifecycle import Phase
 from rlx.study.standing import Standing
 from rlx.study.state import State
 
-SEARCH: tuple[Phase, ...] = ("baseline", "trial", "promotion")
+RACED: tuple[Phase, ...] = ("baseline", "trial")
+SEARCH: tuple[Phase, ...] = (*RACED, "promotion")
 CLAIM: Phase = "confirmation"
 
 
@@ -34,14 +35,15 @@ class Decided:
     notes: tuple[str, ...]
     seconds: tuple[float | None, ...]
     """How long a seed of each side took, on average."""
+    coverage: float | None = None
+    """The nominal level of the interval, both ends together."""
 
     @property
     def change(self) -> str:
         """The effect and its interval, in words."""
         if self.effect is None:
             return NOTHING
-        ends = f" [{figure(self.interval[0])}, {figure(self.interval[1])}]" if self.interval else ""
-        return f"{signed(self.effect)}{ends} v {self.against}"
+        return f"{signed(self.effect)}{_bracket(self.interval, self.coverage)} v {self.against}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Row:
     status: str
     scores: tuple[float, ...]
     claimed: tuple[float, ...]
-    seeds: int
+    trained: int
     seconds: float
     changed: Changed | None = None
     race: Decided | None = None
@@ -78,8 +80,13 @@ class Row:
 
     @property
     def score(self) -> float | None:
-        """The mean over its seeds of the search."""
+        """The mean over the seeds that it raced with."""
         return _mean(self.scores)
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds its score is of."""
+        return len(self.scores)
 
     @property
     def last(self) -> Decided | None:
@@ -99,7 +106,8 @@ class Row:
             "standing": self.standing, "changed": list(self.changed.keys) if self.changed else [],
             "patch": self.changed.patch if self.changed else "", "trouble": self.trouble,
             "score": self.score, "scores": list(self.scores), "claimed": list(self.claimed), "seeds": self.seeds,
-            "seconds": self.seconds, "test": ("claim" if self.claim else "race") if last else None,
+            "claim": self.claim.change if self.claim else None, "trained": self.trained, "seconds": self.seconds,
+            "test": ("claim" if self.claim else "race") if last else None,
             "effect": last.effect if last else None, "p": last.p if last else None,
             "interval": list(last.interval) if last and last.interval else None,
             "against": last.against if last else "", "says": last.says if last else "",
@@ -131,9 +139,9 @@ def _row(state: State, name: str, candidate: Candidate | None, changed: Changed 
         kind=candidate.kind if candidate else "",
         description=" ".join(candidate.hypothesis.split()) if candidate else "what there is, unchanged",
         status=standing.state if standing else "baseline",
-        scores=tuple(score.value for phase in SEARCH for score in measured[phase] if math.isfinite(score.value)),
+        scores=tuple(score.value for phase in RACED for score in measured[phase] if math.isfinite(score.value)),
         claimed=tuple(score.value for score in measured[CLAIM] if math.isfinite(score.value)),
-        seeds=sum(one.seeds for one in spent),
+        trained=sum(one.seeds for one in spent),
         seconds=sum(one.seconds for one in spent),
         changed=changed,
         race=race,
@@ -196,6 +204,7 @@ def _decided(decisions: Sequence[Event], *, is_claim: bool) -> Decided | None:
         guards={name: _guard(one) for name, one in (event.get("guardrails") or {}).items()},
         notes=tuple(map(str, event.get("notes") or ())),
         seconds=tuple(_number(one) for one in event.get("seconds") or ()),
+        coverage=_number(event.get("coverage")),
     )
 
 
@@ -254,8 +263,8 @@ def outcome(state: State, contract: Contract) -> str:
     claims = [one for one in state.decisions if one["decision"] == "confirmed" and one["candidate"] == state.incumbent]
     if claims:
         last = claims[-1]
-        low, high = last.get("interval") or (None, None)
-        return f"{state.incumbent} is shown to be better: {metric} {signed(last['effect'])} [{_end(low)}, {_end(high)}]"
+        shown = f"{signed(last['effect'])}{_bracket(last.get('interval') or (None, None), last.get('coverage'))}"
+        return f"{state.incumbent} is shown to be better: {metric} {shown}"
     tried = len(state.launched)
     taken = [one for one in state.incumbents if state.candidates[one].state == "reverted"]
     if taken:
@@ -265,8 +274,28 @@ def outcome(state: State, contract: Contract) -> str:
     if lost:
         return f"nothing is shown to be better than the baseline: the claim of {', '.join(lost)} was not shown"
     if state.head != BASELINE:
-        return f"the search stands at {state.head}, which is not confirmed; nothing is claimed ({tried} tried)"
+        begun = _begun_claim(state, contract)
+        return f"the search stands at {state.head}, which is not confirmed{begun}; nothing is claimed ({tried} tried)"
     return f"nothing is shown to be better than the baseline ({tried} tried)"
+
+
+def _begun_claim(state: State, contract: Contract) -> str:
+    """Say how far the seeds of the head's claim are trained; nothing where none is."""
+    sizes = {}
+    for side in (BASELINE, state.head):
+        over = {seed for job in state.jobs_of(side, CLAIM) if not job.is_open for seed in job.counted_seeds}
+        sizes[side] = len(over.intersection(state.claim_seeds(side, state.head)))
+    wanted = contract.metric.seeds if contract.metric else max(sizes.values())
+    told = ", ".join(f"{size} of {wanted} seeds of {side}" for side, size in sizes.items())
+    return f": its claim is begun, with {told} trained" if any(sizes.values()) else ""
+
+
+def _bracket(ends: Sequence[object] | None, coverage: float | None) -> str:
+    """Return an interval with its level, where there is one."""
+    if ends is None:
+        return ""
+    level = f" ({100 * coverage:.3g} % interval)" if coverage else ""
+    return f" [{_end(ends[0])}, {_end(ends[1])}]{level}"
 
 
 def _end(value: object) -> str:
@@ -359,8 +388,8 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _table(table: Sequence[Row], metric: str) -> str:
-    head = ["candidate", "kind", "what became of it", "what it changed", f"{metric} in the search", "race", "p",
-            "seeds", "s a seed", "lines", "parameters", "what was thought"]  # fmt: skip
+    head = ["candidate", "kind", "what became of it", "what it changed", f"{metric} in the search", "of seeds", "race",
+            "p", "claim", "seeds trained", "s a seed", "lines", "parameters", "what was thought"]  # fmt: skip
     return "\n".join([_line(head), "|" + "---|" * len(head), *(_line(_cells(row)) for row in table)])
 
 
@@ -372,10 +401,12 @@ def _cells(row: Row) -> list[str]:
         _plain(row.standing),
         _change(row.changed or Changed()),
         _linked(row.score, row.candidate),
+        str(row.seeds),
         race.change if race else NOTHING,
         _spelled(race.p if race else None),
-        str(row.seeds),
-        figure(row.seconds / row.seeds) if row.seeds else NOTHING,
+        row.claim.change if row.claim else NOTHING,
+        str(row.trained),
+        figure(row.seconds / row.trained) if row.trained else NOTHING,
         str(row.lines) if row.lines is not None else NOTHING,
         f"{row.parameters:,}" if row.parameters is not None else NOTHING,
         _plain(row.description),

@@ -112,9 +112,9 @@ def _hardware(contract: Contract, task: Task) -> Iterator[str]:
     hardware = contract.hardware
     if hardware is None:
         return
-    memory = f", {hardware.memory_gb:g} GB of memory" if hardware.memory_gb else ""
+    memory = f"{hardware.memory_gb:g} GB of memory" if hardware.memory_gb else "memory without a limit (memory_gb)"
     cores = counted(hardware.cores, "core")
-    yield f"a seed: {cores}, {hardware.gpus:g} GPUs{memory}; {hardware.parallel} side by side"
+    yield f"a seed: {cores}, {hardware.gpus:g} GPUs, {memory}; {hardware.parallel} side by side"
     yield f"{hardware.disk_gb:g} GB of disk kept free, and the most a run takes (a file or folder counts 4 kB at least)"
     yield f"carried by {task.adapter.launcher.executor}"
     if hardware.reads:

@@ -24,7 +24,7 @@ def test_everything_reaches_the_log_and_whole_lines_can_be_taken(tmp_path: Path)
     assert log == b"one\ntwo\nthree"
     assert output.lines() == ["one", "two", ""]
     assert output.lines(is_last=True) == ["three"]
-    assert output.last_line() == "three"
+    assert output.outcry() == "three"
 
 
 def test_too_much_is_cut_and_the_end_is_kept(tmp_path: Path) -> None:
@@ -34,4 +34,4 @@ def test_too_much_is_cut_and_the_end_is_kept(tmp_path: Path) -> None:
     assert b"bytes of output left out here" in log
     assert log.endswith(b"the last words\n")
     assert len(log) < 70_000
-    assert output.last_line() == "the last words"
+    assert output.outcry() == "the last words"

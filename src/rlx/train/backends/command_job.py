@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ class CommandJob:
                 sandbox.kill(process)
             output.close(wait_seconds=GRACE_SECONDS)
         self._follow(output, is_last=True)
-        self._conclude(process.returncode, reason, output, left, words)
+        self._conclude(process.returncode, reason, output, left)
 
     def _watch(self, process: sandbox.Program, output: Output, started: float) -> str:
         """Follow the program until it ends; return why it was ended, or nothing."""
@@ -88,7 +87,7 @@ class CommandJob:
             time.sleep(POLL_SECONDS)
         return reason
 
-    def _conclude(self, code: int, reason: str, output: Output, left: Left, words: Sequence[str]) -> None:
+    def _conclude(self, code: int, reason: str, output: Output, left: Left) -> None:
         session = self._session
         saved = left.new()
         if reason and session.stop_requested:
@@ -99,7 +98,8 @@ class CommandJob:
         if reason:
             raise JobFailed(reason, hint="give it longer: command.minutes")
         if code != 0:
-            raise _failure(words, code, output.last_line(), run=session.live.folder.parent.name)
+            told = output.outcry().replace(str(self._out), "{out}")  # the same of every seed
+            raise _failure(code, told, run=session.live.folder.parent.name)
         self._refuse_silence()
         if self._command.checkpoint and saved is None:
             raise JobFailed(
@@ -192,13 +192,11 @@ class CommandJob:
             self._session.progress(self._session.step)
 
 
-def _failure(words: Sequence[str], code: int, last: str, *, run: str) -> JobFailed:
-    whole = shlex.join(words)
-    program = whole if len(whole) <= LONGEST_SHOWN else f"{whole[:LONGEST_SHOWN]} …"
+def _failure(code: int, told: str, *, run: str) -> JobFailed:
     if code < 0:
         name = signal.Signals(-code).name
         how = f"was killed by {name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
     else:
         how = f"ended with exit code {code}"
-    memory = " (out of memory)" if any(word in last for word in MEMORY_WORDS) else ""
-    return JobFailed(f"`{program}` {how}{memory}: {last[:300]}", hint=f"rlx logs {run}")
+    memory = " (out of memory)" if any(word in told for word in MEMORY_WORDS) else ""
+    return JobFailed(f"the training command {how}{memory}: {told[:LONGEST_SHOWN]}", hint=f"rlx logs {run}")

@@ -6,6 +6,8 @@ import os
 import threading
 from typing import IO
 
+from rlx.runs.outcry import outcry
+
 MOST_BYTES = 16 * 2**20
 TAIL_BYTES = 64 * 2**10
 LONGEST_WAITING = 4 * 2**20
@@ -35,10 +37,9 @@ class Output:
             taken, self._waiting = self._waiting[:end], self._waiting[end:]
         return taken.decode("utf-8", "replace").split("\n")
 
-    def last_line(self) -> str:
-        """Return the last line that says something."""
-        lines = [line.strip() for line in self._tail.decode("utf-8", "replace").replace("\r", "\n").split("\n")]
-        return next((line for line in reversed(lines) if line), "")
+    def outcry(self) -> str:
+        """Return the line that says why the program failed, if it did."""
+        return outcry(self._tail.decode("utf-8", "replace"))
 
     def close(self, *, wait_seconds: float) -> None:
         """Wait for the stream's end, and write the end of what was left out."""

@@ -1,5 +1,8 @@
 """List what was tried, in order: commit, budget, seeds, score, status, description; negative results included.
 
+The score is the mean over the seeds that were raced, and `seeds` is how many; a claim is told apart, on other
+seeds and episodes, by its effect against the baseline.
+
 Example: rlx study log
          rlx study log --tsv > results.tsv
 """
@@ -13,7 +16,9 @@ from rlx.hosts.cli.output import table
 from rlx.hosts.cli.words import figure
 from rlx.runs import project
 
-COLUMNS = ("commit", "candidate", "budget", "seeds", "score", "status", "description")
+COLUMNS = ("commit", "candidate", "budget", "seeds", "score", "status", "description", "claim")
+SHOWN = ("commit", "candidate", "budget", "seeds", "score", "status", "claim", "description")
+"""The columns as people see them: a description is as long as a line."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +34,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(data: dict[str, Any]) -> str:
-    names = COLUMNS if data["is_tsv"] else ["standing" if name == "status" else name for name in COLUMNS]
+    names = COLUMNS if data["is_tsv"] else ["standing" if name == "status" else name for name in SHOWN]
     cells = [[_cell(row[name]) for name in names] for row in data["rows"]]
     if data["is_tsv"]:
         return "\n".join("\t".join(line) for line in [list(COLUMNS), *cells])
-    return "\n".join([table(COLUMNS, cells, right=(3, 4)), f"next: rlx study report {data['study']}"])
+    return "\n".join([table(SHOWN, cells, right=(3, 4)), f"next: rlx study report {data['study']}"])
 
 
 def _cell(value: object) -> str:
