@@ -183,7 +183,8 @@ def save_evaluation(run_path: Path, fingerprint: str, name: str, document: dict[
     path = run_path / EVALUATIONS / fingerprint / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write_json(path, {"schema": SCHEMA, **document})
-    os.utime(run_path)  # the index looks at the run folder's time only
+    with contextlib.suppress(OSError):  # the index looks at the run folder's time only; in a box it stays as it is
+        os.utime(run_path)
     return path
 
 
