@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,19 @@ def test_a_rehearsal_tells_that_a_whole_training_could_take_longer_than_a_seed_m
     typed(study.root, "rlx study amend hold -s budget.per_seed_minutes=1")
     told = typed(study.root, "rlx study rehearse")
     assert "ended" not in next(one for one in told["checks"] if one["name"] == "training")["says"]
+
+
+@pytest.mark.parametrize("explores", [True, False])
+def test_a_policy_is_played_as_the_contract_says_and_not_as_the_config_does(tmp_path: Path, explores: bool) -> None:
+    root = repository(tmp_path / "lab")
+    with (root / "configs" / "pole.yaml").open("a") as config:
+        config.write(f"eval: {{deterministic: {json.dumps(explores)}}}\n")
+    git(root, "commit", "-qam", "how it is played")
+    new_study(root, "hold", Wishes(seeds=60, hours=1.0), config=root / "configs" / "pole.yaml")
+    typed(root, f"rlx study amend hold -s evaluation.deterministic={json.dumps(not explores)}")
+    assert typed(root, "rlx study rehearse")["ok"]
+    (evidence,) = (find(root).evidence / "smoke").glob("*.json")
+    assert json.loads(evidence.read_text())["protocol"]["deterministic"] is not explores
 
 
 def test_an_environment_that_raises_is_shown_by_its_traceback(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from rlx.study import contract as contracts
 from rlx.study import points
 from rlx.study.contract import POINTS, Contract, Point
 from rlx.study.points import Problem
+from rlx.study.screen import screen
 from rlx.study.task import Task
 from tests.study.papers import commit, contract_of, foreign_repo, foreign_task, rlx_repo, rlx_task, write
 
@@ -228,6 +229,15 @@ def test_a_level_needs_what_it_is_made_with(arena: tuple[Task, Path, str], level
     metric = {"name": "return" if level == "reported" else "success_rate" if level == "sealed" else "success"}
     found = [one.says for one in found_in(arena, evaluation={"level": level}, metric=metric, guardrails=[])]
     assert found == [] if says is None else any(says in one for one in found)
+
+
+def test_a_program_of_its_own_is_not_told_to_explore(arena: tuple[Task, Path, str]) -> None:
+    (found,) = found_in(arena, evaluation={"level": "pinned", "deterministic": False})
+    assert "its own program decides whether a policy explores" in found.says
+    assert found.hint == "rlx study amend first -s evaluation.deterministic=true"
+    task, root, sha = arena
+    rows = screen(contract_of(task, root, sha), task, problems=())
+    assert "exploration" not in str(rows)
 
 
 def test_the_task_point_holds_what_is_wrong_with_the_task(lift: tuple[Task, Path, str]) -> None:

@@ -66,6 +66,7 @@ COMMENTS = {
     "baseline": "6. What every candidate is measured against.",
     "evaluation": "7. How policies are scored; level is the least that counts.",
     "evaluation.confirm_episodes": "drawn after both sides' checkpoints are in the ledger",
+    "evaluation.deterministic": "sealed: take the policy's best action; it holds whatever the config says",
     "evaluation.minutes": "an evaluation is killed then",
     "automation": "8. What runs without a person, who must have approved it, and when it ends.",
     "automation.approval": "the least that counts: asserted, signed or other user",

@@ -308,6 +308,9 @@ def _evaluation(contract: Contract, task: Task, root: Path) -> Iterator[str | Op
     elif evaluation.level == "pinned" and not (adapter.eval and adapter.result):
         says = "level pinned needs adapter.eval and adapter.result"
         yield Open(says, remedy.amend(contract, "evaluation.level", remedy.level(task)))
+    if evaluation.level != "sealed" and not evaluation.deterministic:
+        says = f"level {evaluation.level}: its own program decides whether a policy explores, not this contract"
+        yield Open(says, remedy.amend(contract, "evaluation.deterministic", True))
 
 
 def _automation(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:

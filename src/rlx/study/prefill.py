@@ -96,7 +96,7 @@ def prefill(task: Task, known: Known, *, study: str, root: Path) -> Prefilled:
         budget=_budget(known),
         hardware=_hardware(task, known, root),
         baseline=_baseline(task, known, root),
-        evaluation=Evaluation(level=level),
+        evaluation=_evaluation(task, level, root),
         automation=Automation(
             approval=default_level(unattended=known.unattended, has_signers=known.has_signers),
             unattended=known.unattended,
@@ -187,6 +187,12 @@ def _baseline(task: Task, known: Known, root: Path) -> Baseline | None:
     config, command = task.adapter.config, remedy.baseline_command(task)
     digest = files.sha256((root / config).read_bytes()) if config and (root / config).is_file() else ""
     return Baseline(commit=known.commit, command=command, config_sha256=digest)
+
+
+def _evaluation(task: Task, level: Level, root: Path) -> Evaluation:
+    """Return the evaluation of the strongest level, played as the config says."""
+    experiment = evaluator.experiment_of(task, root)
+    return Evaluation(level=level, deterministic=experiment is None or experiment.eval.deterministic)
 
 
 def _questions(task: Task, contract: Contract, level: Level) -> list[Question]:
