@@ -464,6 +464,39 @@ def test_a_mend_that_is_pinned_after_the_approval_is_not_told_to_be_put_back(tmp
     assert not told["command"].startswith(("rlx task refresh", "git checkout"))
 
 
+def test_files_that_were_read_again_are_pinned_again_before_anything_is_approved(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    rlx_repo(root)
+    wishes = Wishes(seeds=60, hours=2.0, settings=("budget.per_seed_minutes=1",))
+    assert new_study(root, "s1", wishes, config=root / "configs" / "lift.yaml")["status"] == "ready"
+    for name in ("envs/lift.py", "configs/lift.yaml"):
+        with (root / name).open("a") as file:
+            file.write("# another\n")
+    told = typed(root, "rlx task refresh lift")
+    says = "otherwise than the task was read from"
+    asked = typed(root, "rlx next")
+    assert says in asked["why"]
+    assert asked["command"].startswith("git add -A && git commit ")
+    assert asked["command"].endswith("rlx study amend s1 -s baseline.commit=$(git rev-parse HEAD)")
+    git(root, "commit", "-qam", "another")
+    assert says in typed(root, "rlx study approve --yes --by me", code=4)["error"]
+    told = typed(root, "rlx study show")
+    assert any("`envs/lift.py`" in one and "`configs/lift.yaml`" in one for one in told["missing"])
+    assert told["command"] == f"rlx study amend s1 -s baseline.commit={head(root)}"
+    while told["status"] == "blocked":
+        told = typed(root, told["command"])
+    assert find(root).contract().baseline.commit == head(root)
+
+
+def test_files_that_are_pinned_as_they_lie_are_what_the_task_was_read_from(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    rlx_repo(root)
+    (root / "configs" / "other.yaml").write_text((root / "configs" / "lift.yaml").read_text())
+    wishes = Wishes(seeds=60, hours=2.0, settings=("budget.per_seed_minutes=1",))
+    told = new_study(root, "s1", wishes, config=root / "configs" / "other.yaml", is_snapshot=True)
+    assert told["status"] == "ready"
+
+
 def test_a_repository_of_unknown_keys_is_led_to_a_scope_and_asked_for_its_figure(tmp_path: Path) -> None:
     root = repository(tmp_path / "lab")
     for name in ("train.py", "evaluate.py"):

@@ -15,7 +15,7 @@ from rlx import files, tools
 from rlx.config.expression import Expression, falling, renamed
 from rlx.config.schema import METRICS
 from rlx.errors import did_you_mean
-from rlx.study import evaluator, patterns, reach, remedy
+from rlx.study import evaluator, patterns, pinned, reach, remedy
 from rlx.study import task as tasks
 from rlx.study.contract import MINIMUM_SEEDS, REHEARSAL_SECONDS, STOP_NAMES, USUAL_STOP, allowed, figures_of
 from rlx.study.remedy import Open
@@ -31,6 +31,8 @@ _UNPICKLED = (
     "where the eval command unpickles `{}` (pickle, joblib, torch.load without weights_only), a training can put code "
     "there that writes its own figures; have it read weights alone, or serve the policy (adapter.policy)"
 )
+TOLD = 3
+"""How many files are named; the others are counted."""
 OTHER_TASK = "the task says something else now than when this was settled; look at it again"
 
 
@@ -279,6 +281,22 @@ def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str | Open
         yield Open(says, remedy.amend(contract, "baseline.command", command))
     if task.adapter.kind == "rlx":
         yield from _pinned_config(contract, baseline, task, root)
+    yield from _pinned_files(contract, baseline, task, root)
+
+
+def _pinned_files(contract: Contract, baseline: Baseline, task: Task, root: Path) -> Iterator[Open]:
+    """Yield that the task was read from other files than those that are trained, and what pins these."""
+    other = pinned.others(task, baseline.commit, root)
+    if other:
+        says = f"commit {baseline.commit[:12]} has {_listed(other)} otherwise than the task was read from"
+        is_committed = not pinned.others(task, "HEAD", root)
+        anew = _commit_of(contract, root) if is_committed else f"{remedy.COMMIT} && {remedy.pins_head(contract)}"
+        yield Open(f"{says}; candidates would be measured against the old", anew)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+    return ", ".join(f"`{name}`" for name in names[:TOLD]) + more
 
 
 def _commit_of(contract: Contract, root: Path) -> str:

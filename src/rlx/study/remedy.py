@@ -84,8 +84,13 @@ def missing(point: Point, contract: Contract, task: Task, figures: Sequence[str]
     }
     if point == "baseline":
         command = shlex.quote(f"baseline.command={baseline_command(task)}")
-        return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD) -s {command}"
+        return f"{pins_head(contract)} -s {command}"
     return amend(contract, *values[point])
+
+
+def pins_head(contract: Contract) -> str:
+    """Return the command that pins the commit that the project stands at, as a shell reads it."""
+    return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD)"
 
 
 def level(task: Task) -> Level:
