@@ -114,6 +114,34 @@ def test_a_point_that_cannot_stand_is_named(lift: tuple[Task, Path, str], point:
     assert all(problem.point == where for problem in found)
 
 
+@pytest.mark.parametrize(
+    ("said", "settles"),
+    [
+        ("collision_rate:minimize", "-s metric.name=return -s metric.direction=maximize"),
+        ("fall_rate:minimize", "-s metric.name=pass_rate -s metric.direction=maximize"),
+        ("lenght_mean:minimize", "-s metric.name=length_mean"),
+        ("succes_rate:maximize", "-s metric.name=success_rate"),
+    ],
+)
+def test_another_metric_is_not_sought_the_wrong_way_round(
+    lift: tuple[Task, Path, str], said: str, settles: str
+) -> None:
+    name, _, direction = said.partition(":")
+    found = found_in(lift, metric={"name": name, "direction": direction})
+    assert [one.hint for one in found if "has no figure" in one.says] == [f"rlx study amend first {settles}"]
+
+
+def test_a_task_metric_in_the_place_of_the_return_is_sought_the_right_way_round(lift: tuple[Task, Path, str]) -> None:
+    scope = {"paths": ["envs/lift.py::Lift._reward"]}
+    (found,) = found_in(lift, scope=scope, metric={"name": "return", "direction": "minimize"})
+    assert found.hint.endswith("-s metric.name=success_rate -s metric.direction=maximize")
+
+
+@pytest.mark.parametrize("name", ["length_mean", "terminated_rate"])
+def test_how_episodes_end_may_decide(lift: tuple[Task, Path, str], name: str) -> None:
+    assert found_in(lift, metric={"name": name, "direction": "minimize"}) == []
+
+
 def test_jobs_do_not_read_the_keys_that_sign(lift: tuple[Task, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     home = lift[1].parent / f"{lift[1].name}-home"
     (home / ".ssh").mkdir(parents=True)

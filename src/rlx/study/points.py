@@ -13,11 +13,18 @@ from typing import Literal
 
 from rlx import files, tools
 from rlx.config.expression import Expression, falling, renamed
-from rlx.config.schema import METRICS
 from rlx.errors import did_you_mean
 from rlx.study import evaluator, patterns, pinned, reach, remedy
 from rlx.study import task as tasks
-from rlx.study.contract import MINIMUM_SEEDS, REHEARSAL_SECONDS, STOP_NAMES, USUAL_STOP, allowed, figures_of
+from rlx.study.contract import (
+    MINIMUM_SEEDS,
+    REHEARSAL_SECONDS,
+    SEALED_METRICS,
+    STOP_NAMES,
+    USUAL_STOP,
+    allowed,
+    figures_of,
+)
 from rlx.study.remedy import Open
 from rlx.study.task import Task
 from rlx.study.terms import POINTS, Baseline, Contract, Guardrail, Level, Point
@@ -171,20 +178,19 @@ def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
 
 
 def _unknown_metric(contract: Contract, task: Task, level: Level) -> Iterator[str | Open]:
-    known = METRICS if level == "sealed" else figures_of(task, level)
+    known = SEALED_METRICS if level == "sealed" else figures_of(task, level)
     name = contract.metric.name if contract.metric else ""
     if known and name not in known:
         near = did_you_mean(name, known)
         meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
-        command = remedy.amend(contract, "metric.name", near or known[0])
-        yield Open(f"the evaluation has no figure `{name}`; {meant}", command)
+        yield Open(f"the evaluation has no figure `{name}`; {meant}", remedy.metric(contract, near or known[0]))
 
 
 def _without_scenarios(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     experiment = evaluator.experiment_of(task, root)
     if experiment and not any(one.passes for one in (experiment.eval.scenarios or {}).values()):
         says = "`pass_rate` needs scenarios with a `pass` in the config (eval.scenarios)"
-        yield Open(says, remedy.amend(contract, "metric.name", "success_rate"))
+        yield Open(says, remedy.metric(contract, "success_rate"))
 
 
 def guarded(task: Task, level: Level, root: Path) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from rlx.compare.race import RULE
 from rlx.study import derive, evaluator, remedy
 from rlx.study import task as tasks
 from rlx.study.approval import default_level
-from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return
+from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return, usual_direction
 from rlx.study.task import Surface, Task
 from rlx.study.terms import (
     Automation,
@@ -28,7 +28,6 @@ from rlx.study.terms import (
     Scope,
 )
 
-MINIMIZED = re.compile(r"loss|error|cost|regret|distance|violation|collision|fall|crash|time_to|steps_to", re.I)
 CANDIDATES = 10
 """How many candidates a budget is made for where nobody said how much there is."""
 SLACK = 2.0
@@ -110,7 +109,7 @@ def _metric(task: Task, known: Known, level: Level, root: Path) -> Metric | None
     name = known.metric or _metric_name(task, level, root)
     if name is None:
         return None
-    direction = known.direction or ("minimize" if MINIMIZED.search(name) else "maximize")
+    direction = known.direction or usual_direction(name) or "maximize"
     source = "training" if level == "reported" else "evaluator"
     data = {"name": name, "direction": direction, "source": source, "seeds": known.claim_seeds}
     return Metric.model_validate(data)

@@ -146,4 +146,4 @@ def _closed(contract: Contract, task: Task, pattern: str, file: str, regions: Se
 def _task_metric(contract: Contract, task: Task) -> str:
     level = contract.evaluation.level if contract.evaluation else remedy.level(task)
     others = [one for one in figures_of(task, level) if not is_return(one)]
-    return remedy.amend(contract, "metric.name", "success_rate" if level == "sealed" else (others or ["NAME"])[0])
+    return remedy.metric(contract, "success_rate" if level == "sealed" else (others or ["NAME"])[0])
