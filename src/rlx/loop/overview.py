@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from rlx import files
+from rlx.figures import deviation
 from rlx.loop import handover, proceed
 from rlx.study import approval, points
 from rlx.study import contract as contracts
@@ -94,7 +94,4 @@ def _affords(study: Study, contract: Contract) -> tuple[str, ...]:
 def _baseline_sd(study: Study) -> float | None:
     """Return the spread of the pool, where it is measured."""
     values = [score for score in study.state().scores("baseline", "baseline").values() if score == score]
-    if len(values) < 2:
-        return None
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return deviation(values) if len(values) > 1 else None

@@ -255,7 +255,7 @@ def brief(study: Study) -> dict[str, Any]:
         "incumbent": state.incumbent,
         "allowed": {"keys": list(scope.keys) if scope else [], "paths": list(scope.paths) if scope else []},
         "recent": [_tried(study, state, one) for one in list(state.candidates)[-RECENT:]],
-        "findings": findings(state),
+        "findings": [*findings(state), *notes.flat(state, contract)],
         "left": {
             **_left(left, contract),
             "candidates": candidates_left(state, contract),
@@ -334,6 +334,7 @@ def status(study: Study) -> dict[str, Any]:
         ],
         "candidates": [_tried(study, state, one) for one in state.candidates],
         "violations": [str(one) for one in state.violations],
+        "warnings": list(notes.flat(state, contract)),
         "events": state.rows,
         "command": plan.next.command,
     }
