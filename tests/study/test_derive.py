@@ -12,7 +12,7 @@ from rlx.errors import ConfigError, UsageError
 from rlx.study import derive
 from rlx.study.prefill import Known, prefill
 from rlx.study.task import Task
-from tests.study.papers import foreign_repo, foreign_task, rlx_repo, rlx_task, write
+from tests.study.papers import ENV, foreign_repo, foreign_task, rlx_repo, rlx_task, write
 
 
 def test_a_config_gives_every_surface(tmp_path: Path) -> None:
@@ -306,3 +306,10 @@ def test_a_hydra_program_has_the_keys_of_its_configs_without_what_the_command_fi
     assert {one.file for one in task.facts} >= {"conf/config.yaml", "conf/reward/dense.yaml"}
     write(tmp_path, "conf/reward/dense.yaml", "alive: 0.75\n")
     assert derive.told_anew(task, tmp_path).adapter.defaults == {"reward.alive": 0.75, "agent.lr": None}
+
+
+def test_a_reward_that_was_moved_into_a_function_of_the_file_is_the_surface_and_step_is_not(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    moved = ENV.replace("self._reward(action)", "reward_terms(self, action)").partition("    def _reward")[0]
+    write(tmp_path, "envs/lift.py", f"{moved}\n\ndef reward_terms(env, action):\n    return -0.1 * action ** 2\n")
+    assert rlx_task(tmp_path).surfaces["reward"].paths == ("envs/lift.py::reward_terms",)
