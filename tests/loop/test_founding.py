@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -522,3 +523,18 @@ def test_where_a_task_has_no_study_yet_the_hint_begins_one_on_it(tmp_path: Path)
     new_task(root, "pole", config=root / "configs" / "pole.yaml")
     hint = typed(root, "rlx next", code=3)["hint"]
     assert typed(root, hint.replace("NAME", "faster"))["task"] == "pole"
+
+
+def test_a_time_that_is_over_is_an_open_point_as_long_as_nothing_is_approved(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    told = new_study(root, "s1", replace(WISHES, until="2020-01-31T07:00"), config=root / "configs" / "pole.yaml")
+    says = "until `2020-01-31T07:00` is over: no job could start"
+    assert told["status"] == "blocked"
+    assert any(says in one for one in told["points"][3]["problems"])
+    assert says in typed(root, "rlx study approve --yes --by me", code=4)["error"]
+    assert says in typed(root, "rlx next")["why"]
+    typed(root, told["command"])
+    assert typed(root, "rlx study approve --yes --by me")["status"] == "approved"
+    contract, text = find(root).contract_path, find(root).contract_path.read_text()
+    contract.write_text(text.replace("until: 07:00", "until: 2020-01-31"))
+    assert not any("is over" in one for one in overview(find(root))["missing"]), "an approved one ends by itself"

@@ -37,7 +37,7 @@ def tell_hooks(study: Study) -> None:
 def overview(study: Study) -> dict[str, Any]:
     """Return the contract's eight points as they stand, what the budget affords, and what is missing."""
     (contract, sha256), task, state = study.contract_with_hash(), study.task(), study.state()
-    found = points.problems(contract, task, root=study.root)
+    found = proceed.open_points(study, state, contract)
     return {
         "study": study.name,
         "task": study.task_name,
@@ -84,9 +84,10 @@ def _affords(study: Study, contract: Contract) -> tuple[str, ...]:
     """Say what the budget pays for, with what a seed of the baseline has cost where that is known."""
     if contract.budget is None or contract.metric is None:
         return ()
-    measured = [job.spent for job in study.state().jobs_of("baseline", "baseline") if job.spent and job.spent.seeds]
+    state = study.state()
+    measured = [job.spent for job in state.jobs_of("baseline", "baseline") if job.spent and job.spent.seeds]
     seconds = sum(one.seconds for one in measured) / sum(one.seeds for one in measured) if measured else None
-    cost = Cost.of(contract.budget, seconds)
+    cost = Cost.of(contract.budget, seconds, state.rehearsal.get("seed_seconds") if state.rehearsal else None)
     told = affords(contract.budget, contract.metric, cost=cost, baseline_sd=_baseline_sd(study))
     return told.lines(contract.metric.name)
 

@@ -53,7 +53,7 @@ def planned(study: Study) -> Agenda:
 def position(study: Study) -> Position:
     """Return where a study stands."""
     state, contract = study.state(), study.contract()
-    problems = stale.settled(study, points.problems(contract, study.task(), root=study.root))
+    problems = stale.settled(study, open_points(study, state, contract))
     left = left_of(state, contract)
     metric = contract.metric
     wanted, pool = metric.seeds if metric else 0, door.pool_seeds(contract)
@@ -92,6 +92,12 @@ def position(study: Study) -> Position:
         violations=tuple(str(one) for one in state.violations),
         parallel=contract.hardware.parallel if contract.hardware else 1,
     )
+
+
+def open_points(study: Study, state: State, contract: Contract) -> tuple[points.Problem, ...]:
+    """Return why points are not settled; until something was approved also that the time for all of it is over."""
+    found = points.problems(contract, study.task(), root=study.root)
+    return found if state.approval else (*found, *points.overdue(contract, now=time.time()))
 
 
 def _is_decided(state: State) -> bool:
@@ -277,7 +283,7 @@ def _left(left: Amount, contract: Contract) -> dict[str, Any]:
 
 def status_of(study: Study, state: State, contract: Contract) -> str:
     """Return blocked, ready or approved."""
-    found = points.problems(contract, study.task(), root=study.root)
+    found = open_points(study, state, contract)
     return points.status(found, is_approved=not _approval_missing(study, state, contract))
 
 
@@ -315,7 +321,7 @@ def status(study: Study) -> dict[str, Any]:
     """Return everything about where a study stands."""
     plan = planned(study)
     state, contract = study.state(), study.contract()
-    missing = [str(one) for one in points.problems(contract, study.task(), root=study.root)]
+    missing = [str(one) for one in open_points(study, state, contract)]
     return {
         "study": study.name,
         "task": study.task_name,

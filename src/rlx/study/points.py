@@ -26,6 +26,7 @@ from rlx.study.contract import (
     figures_of,
 )
 from rlx.study.remedy import Open
+from rlx.study.stops import deadline
 from rlx.study.task import Task
 from rlx.study.terms import POINTS, Baseline, Contract, Guardrail, Level, Point
 
@@ -227,6 +228,16 @@ def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
         need = 2 * contract.metric.seeds
         says = f"{budget.seeds} seeds are fewer than one confirmation takes ({need}: {contract.metric.seeds} a side)"
         yield Open(says, remedy.amend(contract, "budget.seeds", need))
+
+
+def overdue(contract: Contract, *, now: float) -> Iterator[Problem]:
+    """Yield that the time after which no job starts is over: nobody should approve that."""
+    until = contract.budget.until if contract.budget else None
+    end = deadline(until, since=now) if until else None
+    if end is not None and end <= now:
+        yield Problem(
+            "budget", f"until `{until}` is over: no job could start", remedy.amend(contract, "budget.until", "07:00")
+        )
 
 
 def _is_time(text: str) -> bool:
