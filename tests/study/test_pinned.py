@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rlx import files
+from rlx import files, tools
+from rlx.launch.worktree import snapshot
 from rlx.study import pinned
 from rlx.study.task import Fact, Task
-from tests.study.papers import commit, rlx_repo, rlx_task, write
+from tests.study.papers import commit, contract_of, foreign_repo, foreign_task, rlx_repo, rlx_task, write
 
 LIFT = "envs/lift.py"
 
@@ -50,3 +51,36 @@ def test_a_stale_task_is_read_again_first(tmp_path: Path) -> None:
     task = rlx_task(tmp_path)
     write(tmp_path, LIFT, "X = 1\n")
     assert pinned.others(task, sha, tmp_path) == ()
+
+
+def told_of(root: Path, commit: str, task: Task) -> list[str]:
+    return list(pinned.notes(contract_of(task, root, commit), task, root))
+
+
+def test_what_a_snapshot_pins_beyond_what_git_tracks_is_counted(tmp_path: Path) -> None:
+    sha = rlx_repo(tmp_path)
+    task = rlx_task(tmp_path)
+    assert told_of(tmp_path, sha, task) == []
+    write(tmp_path, LIFT, "X = 1\n")
+    assert told_of(tmp_path, snapshot(tmp_path), task) == [], "a tracked file that was changed is code"
+    write(tmp_path, "data/one.bin", "x" * 1_500_000)
+    write(tmp_path, "data/two.bin", "y" * 1_000_000)
+    (says,) = told_of(tmp_path, snapshot(tmp_path), task)
+    assert says == "pinned beyond what git tracks: 2 files, 2.5 MB"
+    with (tmp_path / "data" / "large.bin").open("wb") as file:
+        file.truncate(60_000_000)
+    (says,) = told_of(tmp_path, snapshot(tmp_path), task)
+    assert ".gitignore" in says
+
+
+def test_submodules_are_said_to_be_empty_in_jobs_with_what_helps(tmp_path: Path) -> None:
+    sha = foreign_repo(tmp_path)
+    tools.git("update-index", "--add", "--cacheinfo", f"160000,{sha},libs/sim", folder=tmp_path)
+    (tmp_path / "libs" / "sim").mkdir(parents=True)
+    who = ("-c", "user.name=someone", "-c", "user.email=someone@example.org")
+    tools.git(*who, "commit", "-qm", "a submodule", folder=tmp_path)
+    head = (tools.git("rev-parse", "HEAD", folder=tmp_path) or "").strip()
+    (says,) = told_of(tmp_path, head, foreign_task(tmp_path))
+    assert "submodules are empty folders in jobs (`libs/sim`)" in says
+    assert f"rlx study amend first -s 'hardware.reads=[\"{tmp_path.resolve()}/libs/sim\"]'" in says
+    assert f"PYTHONPATH={tmp_path.resolve()}/libs/sim" in says

@@ -8,7 +8,7 @@ from typing import Any
 from rlx import files
 from rlx.figures import deviation
 from rlx.loop import handover, proceed
-from rlx.study import approval, points
+from rlx.study import approval, pinned, points
 from rlx.study import contract as contracts
 from rlx.study.afford import Cost, affords
 from rlx.study.contract import Contract
@@ -77,6 +77,7 @@ def _notes(study: Study, contract: Contract, task: Task) -> tuple[points.Problem
     others = [one for one in studies(study.root) if one.task_name == study.task_name and one != study]
     lacking = [(one, handover.pending(one, one.state())) for one in others]
     says = [f"what `{one.name}` confirmed is not in it; to begin with that: {how}" for one, how in lacking if how]
+    says += pinned.notes(contract, task, study.root)
     return (*points.notes(contract, task), *(points.Problem("baseline", one) for one in says))
 
 

@@ -1,14 +1,21 @@
-"""The pinned commit beside the files that a task was read from."""
+"""The pinned commit: what it has otherwise than a task was read from, what is in it beside code, what jobs lack."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rlx import tools
+from rlx.figures import counted
 from rlx.study import task as tasks
+from rlx.study.remedy import amend
 from rlx.study.task import Task
+from rlx.study.terms import Contract
 
+MUCH_BYTES = 50_000_000
+"""What is more than code usually is."""
+SNAPSHOTS = "refs/rlx/snapshots"
+MODULE = "160000"
 PLAIN = "100"
 """How the mode of a file begins, which is neither a link, a folder nor another repository."""
 
@@ -43,3 +50,40 @@ def _kept(names: Sequence[str], root: Path) -> frozenset[str]:
     listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--")
     told = tools.git(*listing, *names, folder=root) if names else None
     return frozenset((told or "").split("\0"))
+
+
+def notes(contract: Contract, task: Task, root: Path) -> Iterator[str]:
+    """Yield what should be known of a pinned commit."""
+    if contract.baseline is not None:
+        yield from _untracked(contract.baseline.commit, root)
+        yield from _modules(contract, contract.baseline.commit, task, root)
+
+
+def _untracked(commit: str, root: Path) -> Iterator[str]:
+    """Yield how much of a snapshot git does not keep otherwise: data that lies about is pinned with the code."""
+    if tools.git("rev-parse", "--verify", "--quiet", f"{SNAPSHOTS}/{commit}", folder=root) is None:
+        return
+    told = tools.git("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=A", f"{commit}^", commit, folder=root)
+    blobs = [row.split()[3] for row in (told or "").split("\0") if row.startswith(":")]
+    if not blobs:
+        return
+    asked = "\n".join(blobs).encode()
+    sizes = tools.git_bytes("cat-file", "--batch-check=%(objectsize)", folder=root, stdin=asked).split()
+    total = sum(map(int, sizes))
+    much = "; name what is no code in .gitignore before the next --snapshot" if total > MUCH_BYTES else ""
+    yield f"pinned beyond what git tracks: {counted(len(blobs), 'file')}, {total / 1e6:,.1f} MB{much}"
+
+
+def _modules(contract: Contract, commit: str, task: Task, root: Path) -> Iterator[str]:
+    """Yield that jobs see nothing of other repositories inside this one."""
+    rows = (tools.git("ls-tree", "-r", "-z", commit, folder=root) or "").split("\0")
+    names = [row.partition("\t")[2] for row in rows if row.startswith(MODULE)]
+    if not names:
+        return
+    place = str(root.resolve() / names[0])
+    read = amend(contract, "hardware.reads", [*(contract.hardware.reads if contract.hardware else ()), place])
+    by_path = f", or let jobs read it as it lies there, unpinned: {read}, and env PYTHONPATH={place} before the command"
+    yield (
+        f"submodules are empty folders in jobs ({', '.join(f'`{name}`' for name in names)}): what imports from one "
+        f"fails. Copy what is needed into the repository{by_path if task.adapter.kind == 'command' else ''}"
+    )
