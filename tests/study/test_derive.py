@@ -9,7 +9,7 @@ import pytest
 from rlx import files
 from rlx.config.schema import Source
 from rlx.errors import ConfigError, UsageError
-from rlx.study import derive
+from rlx.study import derive, evaluator
 from rlx.study.prefill import Known, prefill
 from rlx.study.task import Task
 from tests.study.papers import ENV, foreign_repo, foreign_task, rlx_repo, rlx_task, write
@@ -313,3 +313,43 @@ def test_a_reward_that_was_moved_into_a_function_of_the_file_is_the_surface_and_
     moved = ENV.replace("self._reward(action)", "reward_terms(self, action)").partition("    def _reward")[0]
     write(tmp_path, "envs/lift.py", f"{moved}\n\ndef reward_terms(env, action):\n    return -0.1 * action ** 2\n")
     assert rlx_task(tmp_path).surfaces["reward"].paths == ("envs/lift.py::reward_terms",)
+
+
+HYDRA = """import hydra
+
+
+@hydra.main(version_base=None, config_path="conf", config_name="config")
+def main(cfg):
+    pass
+"""
+
+
+def hydra_task(root: Path, *, program: str = HYDRA, config: str = "defaults: [agent: ppo]\n") -> Task:
+    write(root, "train.py", program)
+    write(root, "conf/config.yaml", config)
+    write(root, "conf/agent/ppo.yaml", "lr: 0.25\n")
+    words = ("python", "train.py", "seed={seed}", "out={out}")
+    return derive.task_from_commands(derive.Commands(train=words), root=root, name="walk")
+
+
+def test_keys_of_a_hydra_program_are_all_known_where_its_files_are(tmp_path: Path) -> None:
+    task = hydra_task(tmp_path)
+    known = evaluator.command_keys(task)
+    assert evaluator.unknown_keys(["agent.lrr"], task, known) == {"agent.lrr": "agent.lr"}
+    assert evaluator.unknown_keys(["agent.lr"], task, known) == {}
+
+
+def test_a_group_of_a_hydra_program_may_be_chosen_with_keys_of_its_own(tmp_path: Path) -> None:
+    task = hydra_task(tmp_path)
+    known = evaluator.command_keys(task)
+    assert evaluator.unknown_keys(["experiment", "agent.tau"], task, known) == {}
+    assert evaluator.unknown_keys(["+agent.tau"], task, known) == {}
+
+
+@pytest.mark.parametrize("where", ["the program", "what it imports", "a config that is not here"])
+def test_keys_of_a_hydra_program_that_may_come_from_elsewhere_are_not_refused(tmp_path: Path, where: str) -> None:
+    store = "from hydra.core.config_store import ConfigStore\n"
+    write(tmp_path, "structured.py", store)
+    program = {"the program": store, "what it imports": "import structured\n"}.get(where, "") + HYDRA
+    config = f"defaults: [agent: {'theirs' if 'not here' in where else 'ppo'}]\n"
+    assert evaluator.command_keys(hydra_task(tmp_path, program=program, config=config)) == ()

@@ -231,12 +231,8 @@ def _key_problems(candidate: Candidate, contract: Contract, task: Task) -> Itera
     if seeds and len(seeds) == len(keys):
         yield f"only the seed changes (`{seeds[0]}`): another replicate is no candidate"
     known = evaluator.command_keys(task)
-    for key in keys if known else ():
-        meant = evaluator.unknown_key(key, known)
-        if meant is not None:
-            yield f"there is no key `{key}`; " + (
-                f"did you mean `{meant}`?" if meant else f"there are: {listed(known)}"
-            )
+    for key, meant in evaluator.unknown_keys(keys, task, known).items():
+        yield f"there is no key `{key}`; " + (f"did you mean `{meant}`?" if meant else f"there are: {listed(known)}")
     yield from key_breaches(keys, contract, task)
 
 
