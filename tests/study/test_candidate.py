@@ -16,7 +16,7 @@ from rlx.study import derive
 from rlx.study.candidate import Candidate, Code
 from rlx.study.contract import Contract
 from rlx.study.task import Task
-from tests.study.papers import contract_of, foreign_repo, foreign_task, rlx_repo, rlx_task, write
+from tests.study.papers import contract_of, foreign_repo, foreign_task, hydra_task, rlx_repo, rlx_task, write
 
 
 def proposal(id: str = "c001", **fields: Any) -> Candidate:
@@ -191,6 +191,23 @@ def test_keys_that_a_foreign_training_does_not_take_are_refused(tmp_path: Path) 
     contract = contract_of(task, tmp_path, sha, scope={"keys": ["l*"]})
     found = candidates.problems(proposal(changes={"lrr": 0.1}), contract, task, [])
     assert "there is no key `lrr`; did you mean `lr`?" in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"agent.lr": 0.25}, "it changes nothing: the same as the baseline"),
+        ({"agent.lrr": 0.5}, "there is no key `agent.lrr`; did you mean `agent.lr`?"),
+    ],
+)
+def test_a_hydra_program_is_told_no_key_it_lacks_and_no_value_it_has(
+    tmp_path: Path, changes: dict[str, float], says: str
+) -> None:
+    sha = foreign_repo(tmp_path)
+    task = hydra_task(tmp_path)
+    contract = contract_of(task, tmp_path, sha, scope={"keys": ["agent.*"]})
+    base = derive.base_of(task, tmp_path)
+    assert candidates.problems(proposal(changes=changes), contract, task, [], base=base) == (says,)
 
 
 def test_foreign_keys_are_compared_with_their_defaults(tmp_path: Path) -> None:

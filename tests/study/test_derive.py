@@ -12,7 +12,7 @@ from rlx.errors import ConfigError, UsageError
 from rlx.study import derive, evaluator
 from rlx.study.prefill import Known, prefill
 from rlx.study.task import Task
-from tests.study.papers import ENV, foreign_repo, foreign_task, rlx_repo, rlx_task, write
+from tests.study.papers import ENV, HYDRA, foreign_repo, foreign_task, hydra_task, rlx_repo, rlx_task, write
 
 
 def test_a_config_gives_every_surface(tmp_path: Path) -> None:
@@ -313,23 +313,6 @@ def test_a_reward_that_was_moved_into_a_function_of_the_file_is_the_surface_and_
     moved = ENV.replace("self._reward(action)", "reward_terms(self, action)").partition("    def _reward")[0]
     write(tmp_path, "envs/lift.py", f"{moved}\n\ndef reward_terms(env, action):\n    return -0.1 * action ** 2\n")
     assert rlx_task(tmp_path).surfaces["reward"].paths == ("envs/lift.py::reward_terms",)
-
-
-HYDRA = """import hydra
-
-
-@hydra.main(version_base=None, config_path="conf", config_name="config")
-def main(cfg):
-    pass
-"""
-
-
-def hydra_task(root: Path, *, program: str = HYDRA, config: str = "defaults: [agent: ppo]\n") -> Task:
-    write(root, "train.py", program)
-    write(root, "conf/config.yaml", config)
-    write(root, "conf/agent/ppo.yaml", "lr: 0.25\n")
-    words = ("python", "train.py", "seed={seed}", "out={out}")
-    return derive.task_from_commands(derive.Commands(train=words), root=root, name="walk")
 
 
 def test_keys_of_a_hydra_program_are_all_known_where_its_files_are(tmp_path: Path) -> None:
