@@ -1,10 +1,23 @@
-"""How numbers read, wherever people see them: about four digits, thousands apart, a true minus."""
+"""How numbers read, wherever people see them: about four digits, thousands apart, a true minus; and their spread."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 NOTHING = "–"
+ROUNDING = 1e-12
+"""Numbers that are no further apart, as a share of the largest, differ by how they were added up."""
+
+
+def deviation(values: Iterable[float]) -> float:
+    """Return the standard deviation of a sample of two at least; 0 where its numbers differ by rounding alone."""
+    known = [float(value) for value in values]
+    mean = sum(known) / len(known)
+    apart = math.hypot(*(value - mean for value in known))
+    if math.isfinite(apart) and max(known) - min(known) <= ROUNDING * max(map(abs, known)):
+        return 0.0
+    return apart / math.sqrt(len(known) - 1)
 
 
 def figure(value: float | str | None) -> str:

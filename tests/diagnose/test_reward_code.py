@@ -114,3 +114,25 @@ def test_what_is_not_there_is_said() -> None:
 
 def test_nothing_is_executed() -> None:
     assert functions("raise SystemExit(1)\ndef reward(x): return x")[0].name == "reward"
+
+
+APART = """
+def compute_reward(env, action):
+    return sum(reward_terms(env, action).values())
+
+def reward_terms(env, action):
+    return {"height": env.height, "effort": -action ** 2}
+
+def unused_reward():
+    return 1.0
+
+class Walk:
+    def step(self, action):
+        self.height += action
+        return None, compute_reward(self, action), False, False, {}
+"""
+
+
+def test_functions_of_the_file_that_a_class_calls_and_that_are_named_after_a_reward_are_its_own() -> None:
+    found = functions(APART, "Walk")
+    assert [one.name for one in found] == ["Walk.step", "compute_reward", "reward_terms"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -490,6 +491,39 @@ def test_a_mend_that_is_pinned_after_the_approval_is_not_told_to_be_put_back(tmp
     assert not told["command"].startswith(("rlx task refresh", "git checkout"))
 
 
+def test_files_that_were_read_again_are_pinned_again_before_anything_is_approved(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    rlx_repo(root)
+    wishes = Wishes(seeds=60, hours=2.0, settings=("budget.per_seed_minutes=1",))
+    assert new_study(root, "s1", wishes, config=root / "configs" / "lift.yaml")["status"] == "ready"
+    for name in ("envs/lift.py", "configs/lift.yaml"):
+        with (root / name).open("a") as file:
+            file.write("# another\n")
+    told = typed(root, "rlx task refresh lift")
+    says = "otherwise than the task was read from"
+    asked = typed(root, "rlx next")
+    assert says in asked["why"]
+    assert asked["command"].startswith("git add -A && git commit ")
+    assert asked["command"].endswith("rlx study amend s1 -s baseline.commit=$(git rev-parse HEAD)")
+    git(root, "commit", "-qam", "another")
+    assert says in typed(root, "rlx study approve --yes --by me", code=4)["error"]
+    told = typed(root, "rlx study show")
+    assert any("`envs/lift.py`" in one and "`configs/lift.yaml`" in one for one in told["missing"])
+    assert told["command"] == f"rlx study amend s1 -s baseline.commit={head(root)}"
+    while told["status"] == "blocked":
+        told = typed(root, told["command"])
+    assert find(root).contract().baseline.commit == head(root)
+
+
+def test_files_that_are_pinned_as_they_lie_are_what_the_task_was_read_from(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    rlx_repo(root)
+    (root / "configs" / "other.yaml").write_text((root / "configs" / "lift.yaml").read_text())
+    wishes = Wishes(seeds=60, hours=2.0, settings=("budget.per_seed_minutes=1",))
+    told = new_study(root, "s1", wishes, config=root / "configs" / "other.yaml", is_snapshot=True)
+    assert told["status"] == "ready"
+
+
 def test_a_repository_of_unknown_keys_is_led_to_a_scope_and_asked_for_its_figure(tmp_path: Path) -> None:
     root = repository(tmp_path / "lab")
     for name in ("train.py", "evaluate.py"):
@@ -515,3 +549,18 @@ def test_where_a_task_has_no_study_yet_the_hint_begins_one_on_it(tmp_path: Path)
     new_task(root, "pole", config=root / "configs" / "pole.yaml")
     hint = typed(root, "rlx next", code=3)["hint"]
     assert typed(root, hint.replace("NAME", "faster"))["task"] == "pole"
+
+
+def test_a_time_that_is_over_is_an_open_point_as_long_as_nothing_is_approved(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    told = new_study(root, "s1", replace(WISHES, until="2020-01-31T07:00"), config=root / "configs" / "pole.yaml")
+    says = "until `2020-01-31T07:00` is over: no job could start"
+    assert told["status"] == "blocked"
+    assert any(says in one for one in told["points"][3]["problems"])
+    assert says in typed(root, "rlx study approve --yes --by me", code=4)["error"]
+    assert says in typed(root, "rlx next")["why"]
+    typed(root, told["command"])
+    assert typed(root, "rlx study approve --yes --by me")["status"] == "approved"
+    contract, text = find(root).contract_path, find(root).contract_path.read_text()
+    contract.write_text(text.replace("until: 07:00", "until: 2020-01-31"))
+    assert not any("is over" in one for one in overview(find(root))["missing"]), "an approved one ends by itself"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from rlx.hosts.cli.study import rehearse
 from rlx.launch import worktree
 from rlx.loop.describing import new_task
 from rlx.loop.founding import Wishes, new_study
+from rlx.runs.run import Run
+from rlx.runs.summary import costs
 from rlx.study.derive import Commands, source_of
 from rlx.study.study import Study, find
 from rlx.study.task import Place
@@ -70,12 +73,15 @@ class Cart(gymnasium.Env):
 """
 
 
-def robot(root: Path, *, train: str = "", evaluates: str = "", result: Source | None = None) -> Study:
+def robot(
+    root: Path, *, train: str = "", evaluates: str = "", result: Source | None = None, steps: int | None = None
+) -> Study:
     """Return a study of a repository of its own, whose programs may be broken."""
     repository(root)
     broken(root, train=train, evaluates=evaluates)
     commands = Commands(
-        train=("python3", "train.py", "{seed}", "{out}", "{overrides}"),
+        train=("python3", "train.py", "{seed}", "{out}", *(["{steps}"] if steps else []), "{overrides}"),
+        steps=steps,
         eval=("python3", "evaluate.py", "{checkpoint}", "{episode_seed}", "{result}"),
         metrics=source_of("jsonl:{out}/log.jsonl", {"return": "return"}),
         result=result or source_of("jsonl:{result}", {"success": "success"}),
@@ -206,6 +212,36 @@ def test_a_rehearsal_tells_that_a_whole_training_could_take_longer_than_a_seed_m
     typed(study.root, "rlx study amend hold -s budget.per_seed_minutes=1")
     told = typed(study.root, "rlx study rehearse")
     assert "ended" not in next(one for one in told["checks"] if one["name"] == "training")["says"]
+
+
+COUNTS_FROM_0 = """(out / "log.jsonl").write_text('{"step": 0, "return": 2.0}')
+(out / "net").write_text("weights")
+sys.exit()"""
+
+
+def test_what_a_seed_takes_is_told_by_the_steps_that_the_rehearsal_asked_for(tmp_path: Path) -> None:
+    study = robot(tmp_path / "lab", train=COUNTS_FROM_0, steps=10)
+    shown = typed(study.root, "rlx study show")["affords"][0]
+    assert "was not measured yet" in shown
+    told = typed(study.root, "rlx study rehearse")
+    assert "1 step in " in next(one for one in told["checks"] if one["name"] == "training")["says"]
+    (cost,) = costs(Run(study.root / "runs" / "hold_rehearsal_001")).values()
+    assert study.state().rehearsal["seed_seconds"] == pytest.approx(10 * cost.seconds)
+    shown = typed(study.root, "rlx study show")["affords"][0]
+    assert f"at the rehearsal's pace, {10 * cost.seconds:.3g} s each" in shown
+
+
+@pytest.mark.parametrize("explores", [True, False])
+def test_a_policy_is_played_as_the_contract_says_and_not_as_the_config_does(tmp_path: Path, explores: bool) -> None:
+    root = repository(tmp_path / "lab")
+    with (root / "configs" / "pole.yaml").open("a") as config:
+        config.write(f"eval: {{deterministic: {json.dumps(explores)}}}\n")
+    git(root, "commit", "-qam", "how it is played")
+    new_study(root, "hold", Wishes(seeds=60, hours=1.0), config=root / "configs" / "pole.yaml")
+    typed(root, f"rlx study amend hold -s evaluation.deterministic={json.dumps(not explores)}")
+    assert typed(root, "rlx study rehearse")["ok"]
+    (evidence,) = (find(root).evidence / "smoke").glob("*.json")
+    assert json.loads(evidence.read_text())["protocol"]["deterministic"] is not explores
 
 
 def test_an_environment_that_raises_is_shown_by_its_traceback(tmp_path: Path) -> None:

@@ -53,13 +53,20 @@ def typed(root: Path, command: str, *more: str, code: int = 0) -> dict[str, Any]
 class Told(Story):
     """An approved study with a full pool; what is told after that goes into its ledger."""
 
-    def __init__(self, root: Path, wishes: Wishes = WISHES) -> None:
+    def __init__(self, root: Path, wishes: Wishes = WISHES, *, scores: tuple[float, ...] = ()) -> None:
+        """Begin with a pool whose seeds score better and better, or these one after the other, again and again."""
         repository(root)
         new_study(root, "faster", wishes, config=root / "configs" / "pole.yaml")
         self.study: Study = find(root)
         approve(self.study, by="tester")
         pool = tuple(range(door.pool_seeds(self.study.contract())))
-        self.job("b", "baseline", "baseline", pool, scores=tuple(100.0 + seed for seed in pool))
+        self.job(
+            "b",
+            "baseline",
+            "baseline",
+            pool,
+            scores=tuple(scores[seed % len(scores)] if scores else 100.0 + seed for seed in pool),
+        )
 
     def tell(self, kind: str, /, **fields: Any) -> Event:
         return self.study.ledger.append(kind, **fields)

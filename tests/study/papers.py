@@ -59,6 +59,14 @@ ARENA = """class Arena:
         return False
 """
 
+HYDRA = """import hydra
+
+
+@hydra.main(version_base=None, config_path="conf", config_name="config")
+def main(cfg):
+    pass
+"""
+
 
 def write(root: Path, path: str, text: str) -> Path:
     target = root / path
@@ -107,6 +115,14 @@ def foreign_task(root: Path) -> Task:
         surfaces={"reward": Place(paths=("world/arena.py::Arena.reward",), keys=("bonus",))},
     )
     return derive.task_from_commands(commands, root=root, name="arena")
+
+
+def hydra_task(root: Path, *, program: str = HYDRA, config: str = "defaults: [agent: ppo]\n") -> Task:
+    write(root, "train.py", program)
+    write(root, "conf/config.yaml", config)
+    write(root, "conf/agent/ppo.yaml", "lr: 0.25\n")
+    words = ("python", "train.py", "seed={seed}", "out={out}")
+    return derive.task_from_commands(derive.Commands(train=words), root=root, name="walk")
 
 
 def contract_of(task: Task, root: Path, commit: str, **sections: Any) -> Contract:

@@ -16,7 +16,7 @@ from rlx.study import derive
 from rlx.study.candidate import Candidate, Code
 from rlx.study.contract import Contract
 from rlx.study.task import Task
-from tests.study.papers import contract_of, foreign_repo, foreign_task, rlx_repo, rlx_task, write
+from tests.study.papers import contract_of, foreign_repo, foreign_task, hydra_task, rlx_repo, rlx_task, write
 
 
 def proposal(id: str = "c001", **fields: Any) -> Candidate:
@@ -203,23 +203,6 @@ def test_what_can_be_no_key_is_refused_by_a_line(tmp_path: Path, key: str) -> No
     assert f"{key!a} can be no key: it has blanks, control characters or `=`" in found
 
 
-@pytest.mark.parametrize(
-    ("key", "meant"),
-    [("algo.lerning_rate", "algo.learning_rate"), ("algo.horizon", None), ("+algo.lerning_rate", None)],
-)
-def test_a_slip_in_a_key_of_hydra_is_named_and_a_key_that_is_not_known_is_not(
-    tmp_path: Path, key: str, meant: str | None
-) -> None:
-    sha = foreign_repo(tmp_path)
-    task = foreign_task(tmp_path)
-    told = {"config_system": "hydra", "defaults": {"algo.learning_rate": 0.1}}
-    hydra = task.model_copy(update={"adapter": task.adapter.model_copy(update=told)})
-    found = candidates.problems(proposal(changes={key: 0.2}), contract_of(task, tmp_path, sha), hydra, [])
-    assert [one for one in found if "no key" in one] == (
-        [f"there is no key `{key}`; did you mean `{meant}`?"] if meant else []
-    )
-
-
 def test_a_slip_in_a_key_of_a_config_is_named(lift: Lift) -> None:
     found = lift.problems(proposal(changes={"algo.lerning_rate": 0.1}))
     assert "c001: unknown key `algo.lerning_rate`; did you mean `algo.learning_rate`?" in found
@@ -230,6 +213,23 @@ def test_a_proposal_that_is_too_large_is_told_what_a_proposal_is(tmp_path: Path)
     with pytest.raises(ConfigError) as caught:
         candidates.read(tmp_path / "large.json")
     assert "rlx propose --help" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"agent.lr": 0.25}, "it changes nothing: the same as the baseline"),
+        ({"agent.lrr": 0.5}, "there is no key `agent.lrr`; did you mean `agent.lr`?"),
+    ],
+)
+def test_a_hydra_program_is_told_no_key_it_lacks_and_no_value_it_has(
+    tmp_path: Path, changes: dict[str, float], says: str
+) -> None:
+    sha = foreign_repo(tmp_path)
+    task = hydra_task(tmp_path)
+    contract = contract_of(task, tmp_path, sha, scope={"keys": ["agent.*"]})
+    base = derive.base_of(task, tmp_path)
+    assert candidates.problems(proposal(changes=changes), contract, task, [], base=base) == (says,)
 
 
 def test_foreign_keys_are_compared_with_their_defaults(tmp_path: Path) -> None:

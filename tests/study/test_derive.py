@@ -9,10 +9,10 @@ import pytest
 from rlx import files
 from rlx.config.schema import Source
 from rlx.errors import ConfigError, UsageError
-from rlx.study import derive
+from rlx.study import derive, evaluator
 from rlx.study.prefill import Known, prefill
 from rlx.study.task import Task
-from tests.study.papers import foreign_repo, foreign_task, rlx_repo, rlx_task, write
+from tests.study.papers import ENV, HYDRA, foreign_repo, foreign_task, hydra_task, rlx_repo, rlx_task, write
 
 
 def test_a_config_gives_every_surface(tmp_path: Path) -> None:
@@ -306,3 +306,33 @@ def test_a_hydra_program_has_the_keys_of_its_configs_without_what_the_command_fi
     assert {one.file for one in task.facts} >= {"conf/config.yaml", "conf/reward/dense.yaml"}
     write(tmp_path, "conf/reward/dense.yaml", "alive: 0.75\n")
     assert derive.told_anew(task, tmp_path).adapter.defaults == {"reward.alive": 0.75, "agent.lr": None}
+
+
+def test_a_reward_that_was_moved_into_a_function_of_the_file_is_the_surface_and_step_is_not(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    moved = ENV.replace("self._reward(action)", "reward_terms(self, action)").partition("    def _reward")[0]
+    write(tmp_path, "envs/lift.py", f"{moved}\n\ndef reward_terms(env, action):\n    return -0.1 * action ** 2\n")
+    assert rlx_task(tmp_path).surfaces["reward"].paths == ("envs/lift.py::reward_terms",)
+
+
+def test_keys_of_a_hydra_program_are_all_known_where_its_files_are(tmp_path: Path) -> None:
+    task = hydra_task(tmp_path)
+    known = evaluator.command_keys(task)
+    assert evaluator.unknown_keys(["agent.lrr"], task, known) == {"agent.lrr": "agent.lr"}
+    assert evaluator.unknown_keys(["agent.lr"], task, known) == {}
+
+
+def test_a_group_of_a_hydra_program_may_be_chosen_with_keys_of_its_own(tmp_path: Path) -> None:
+    task = hydra_task(tmp_path)
+    known = evaluator.command_keys(task)
+    assert evaluator.unknown_keys(["experiment", "agent.tau"], task, known) == {}
+    assert evaluator.unknown_keys(["+agent.tau"], task, known) == {}
+
+
+@pytest.mark.parametrize("where", ["the program", "what it imports", "a config that is not here"])
+def test_keys_of_a_hydra_program_that_may_come_from_elsewhere_are_not_refused(tmp_path: Path, where: str) -> None:
+    store = "from hydra.core.config_store import ConfigStore\n"
+    write(tmp_path, "structured.py", store)
+    program = {"the program": store, "what it imports": "import structured\n"}.get(where, "") + HYDRA
+    config = f"defaults: [agent: {'theirs' if 'not here' in where else 'ppo'}]\n"
+    assert evaluator.command_keys(hydra_task(tmp_path, program=program, config=config)) == ()

@@ -11,6 +11,7 @@ from rlx.study import contract as contracts
 from rlx.study import points
 from rlx.study.contract import POINTS, Contract, Point
 from rlx.study.points import Problem
+from rlx.study.screen import screen
 from rlx.study.task import Task
 from tests.study.papers import commit, contract_of, foreign_repo, foreign_task, rlx_repo, rlx_task, write
 
@@ -111,6 +112,34 @@ def test_a_point_that_cannot_stand_is_named(lift: tuple[Task, Path, str], point:
     where = "metric" if point == "guardrails" else point
     assert any(problem.point == where and says in problem.says for problem in found), found
     assert all(problem.point == where for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("said", "settles"),
+    [
+        ("collision_rate:minimize", "-s metric.name=return -s metric.direction=maximize"),
+        ("fall_rate:minimize", "-s metric.name=pass_rate -s metric.direction=maximize"),
+        ("lenght_mean:minimize", "-s metric.name=length_mean"),
+        ("succes_rate:maximize", "-s metric.name=success_rate"),
+    ],
+)
+def test_another_metric_is_not_sought_the_wrong_way_round(
+    lift: tuple[Task, Path, str], said: str, settles: str
+) -> None:
+    name, _, direction = said.partition(":")
+    found = found_in(lift, metric={"name": name, "direction": direction})
+    assert [one.hint for one in found if "has no figure" in one.says] == [f"rlx study amend first {settles}"]
+
+
+def test_a_task_metric_in_the_place_of_the_return_is_sought_the_right_way_round(lift: tuple[Task, Path, str]) -> None:
+    scope = {"paths": ["envs/lift.py::Lift._reward"]}
+    (found,) = found_in(lift, scope=scope, metric={"name": "return", "direction": "minimize"})
+    assert found.hint.endswith("-s metric.name=success_rate -s metric.direction=maximize")
+
+
+@pytest.mark.parametrize("name", ["length_mean", "terminated_rate"])
+def test_how_episodes_end_may_decide(lift: tuple[Task, Path, str], name: str) -> None:
+    assert found_in(lift, metric={"name": name, "direction": "minimize"}) == []
 
 
 def test_jobs_do_not_read_the_keys_that_sign(lift: tuple[Task, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,6 +257,15 @@ def test_a_level_needs_what_it_is_made_with(arena: tuple[Task, Path, str], level
     metric = {"name": "return" if level == "reported" else "success_rate" if level == "sealed" else "success"}
     found = [one.says for one in found_in(arena, evaluation={"level": level}, metric=metric, guardrails=[])]
     assert found == [] if says is None else any(says in one for one in found)
+
+
+def test_a_program_of_its_own_is_not_told_to_explore(arena: tuple[Task, Path, str]) -> None:
+    (found,) = found_in(arena, evaluation={"level": "pinned", "deterministic": False})
+    assert "its own program decides whether a policy explores" in found.says
+    assert found.hint == "rlx study amend first -s evaluation.deterministic=true"
+    task, root, sha = arena
+    rows = screen(contract_of(task, root, sha), task, problems=())
+    assert "exploration" not in str(rows)
 
 
 def test_the_task_point_holds_what_is_wrong_with_the_task(lift: tuple[Task, Path, str]) -> None:

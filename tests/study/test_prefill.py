@@ -11,7 +11,7 @@ from rlx.study import points
 from rlx.study.contract import POINTS
 from rlx.study.prefill import Known, prefill
 from rlx.study.task import Task
-from tests.study.papers import foreign_repo, foreign_task, rlx_repo, rlx_task, write
+from tests.study.papers import CONFIG, foreign_repo, foreign_task, rlx_repo, rlx_task, write
 
 
 def settled(task: Task, root: Path, known: Known) -> list[str]:
@@ -41,6 +41,14 @@ def test_an_rlx_task_needs_nothing_but_confirmations(tmp_path: Path) -> None:
     assert contract.budget is not None
     assert (contract.budget.seeds, contract.budget.per_seed_minutes) == (96, 1.0)
     assert contract.budget.hours == 1.6
+
+
+def test_a_policy_is_played_as_the_config_says(tmp_path: Path) -> None:
+    rlx_repo(tmp_path)
+    write(tmp_path, "configs/lift.yaml", f"{CONFIG}  deterministic: false\n")
+    evaluation = prefill(rlx_task(tmp_path), Known(), study="first", root=tmp_path).contract.evaluation
+    assert evaluation is not None
+    assert not evaluation.deterministic
 
 
 def test_the_reward_is_not_opened_where_the_return_decides(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from rlx.compare.side import Side
 from rlx.compare.verdict import Verdict, guarded, invalid
 from rlx.config.diff import Change, diff
 from rlx.errors import UsageError
+from rlx.figures import deviation
 from rlx.runs import looks
 from rlx.runs.run import Run
 
@@ -242,6 +243,6 @@ def _figures(reports: Mapping[int, Report]) -> dict[str, list[float]]:
 def _spread(values: Sequence[float]) -> dict[str, Any]:
     array = np.array(values, dtype=np.float64)
     return {
-        "n": array.size, "mean": float(array.mean()), "sd": float(array.std(ddof=1)) if array.size > 1 else None,
+        "n": array.size, "mean": float(array.mean()), "sd": deviation(array) if array.size > 1 else None,
         "min": float(array.min()), "max": float(array.max()),
     }  # fmt: skip

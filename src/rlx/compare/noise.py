@@ -6,7 +6,7 @@ Everything is invariant: scaling or shifting all scores, the random policy's amo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from rlx.compare.looks import PLAN, Plan
 from rlx.compare.planning import detectable_effect, failure_bound
 from rlx.compare.stats import Floats, as_runs
+from rlx.figures import deviation
 
 SHARES = (0.05, 0.10, 0.20)
 GAP = 3.0
@@ -87,7 +88,7 @@ def noise(
 ) -> Noise:
     """Describe a pool, one score a seed: (n ≥ 2,) → Noise. `random` is the random policy's score where it is known."""
     pool = as_runs(scores)
-    mean, sd = float(pool.mean()), float(pool.std(ddof=1))
+    mean, sd = float(pool.mean()), deviation(pool)
     gain = mean - random if random is not None and mean > random else None
     return Noise(
         n=pool.size,
@@ -142,10 +143,6 @@ def _gap(ordered: Floats) -> float | None:
     if not cuts:
         return None
     cut = max(cuts, key=lambda index: float(ordered[index] - ordered[index - 1]))
-    spread = max(_spread(ordered[:cut]), _spread(ordered[cut:]))
+    spread = max(deviation(ordered[:cut]), deviation(ordered[cut:]))
     width = float(ordered[cut] - ordered[cut - 1])
     return float(ordered[cut - 1] + width / 2) if width > GAP * spread else None
-
-
-def _spread(some: Sequence[float] | Floats) -> float:
-    return float(np.std(some, ddof=1))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rlx.compare.stats import Floats, Interval, as_matrix, as_runs
+from rlx.figures import deviation
 
 Alternative = Literal["greater", "less", "two-sided"]
 
@@ -184,7 +185,7 @@ def permutation_p_over_tasks(
     if base.ndim != 2 or new.ndim != 2 or base.shape[1] != new.shape[1]:
         raise ValueError("scores must be (runs, tasks) with the same tasks on both sides")
     pooled = np.concatenate([base, new])
-    spread = pooled.std(axis=0)
+    spread = np.array([deviation(task) for task in pooled.T])
     pooled = (pooled - pooled.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     half = (base.shape[1] + 1) // 2
     if math.comb(len(pooled), len(new)) ** half <= exact_splits:

@@ -41,7 +41,7 @@ from rlx.compare.guardrails import Better, Guardrail, Tail, tail_check
 from rlx.compare.looks import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.planning import seeds_needed
-from rlx.compare.stats import Floats, Interval, plain
+from rlx.compare.stats import Floats, Interval, plain, pooled_deviation
 from rlx.figures import figure, signed
 
 Scores = Sequence[float | None]
@@ -231,10 +231,10 @@ class _Look:
 
     def settled_by(self, level: float) -> str:
         """Say what a claim would take that shows a gain as large as was seen four times in five; empty without any."""
-        deviation = math.sqrt((self.base.var(ddof=1) + self.new.var(ddof=1)) / 2) if self.base.size > 1 else 0.0
-        if not (self.gain > 0 and deviation > 0 and self.new.size > 1):
+        spread = pooled_deviation(self.base, self.new) if min(self.base.size, self.new.size) > 1 else 0.0
+        if not (self.gain > 0 and spread > 0):
             return ""
-        seeds = seeds_needed(self.gain / deviation, alpha=level)
+        seeds = seeds_needed(self.gain / spread, alpha=level)
         return f"; if the gain is as large as it looks, a new study would show it with some {seeds} seeds a side"
 
     def interval(self, level: float) -> Interval:

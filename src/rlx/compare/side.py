@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rlx.compare.stats import Floats
+from rlx.figures import deviation
 from rlx.runs.status import COMPLETED, FAILED, RUNNING
 
 Fate = Literal["scored", "crashed", "pending"]
@@ -123,7 +124,7 @@ class Side:
         """Return the side as JSON-able data."""
         scores = self.scores
         figures = {
-            "mean": float(scores.mean()), "sd": float(scores.std(ddof=1)) if scores.size > 1 else None,
+            "mean": float(scores.mean()), "sd": deviation(scores) if scores.size > 1 else None,
             "median": float(np.median(scores)), "min": float(scores.min()), "max": float(scores.max()),
         } if scores.size else dict.fromkeys(("mean", "sd", "median", "min", "max"))  # fmt: skip
         return {

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rlx.figures import deviation
+
 Floats = NDArray[np.float64]
 Statistic = Callable[..., Floats]
 
@@ -156,6 +158,11 @@ def _redraw(matrix: Floats, count: int, generator: np.random.Generator) -> Float
     chosen *= tasks
     chosen += np.arange(tasks)
     return matrix.ravel().take(chosen)  # flat indices: five times as fast as pairs of them
+
+
+def pooled_deviation(base: Floats, new: Floats) -> float:
+    """Return the standard deviation that two samples of two at least have in common."""
+    return math.hypot(deviation(base), deviation(new)) / math.sqrt(2)
 
 
 def plain(value: float) -> float | None:

@@ -19,7 +19,7 @@ from rlx.compare.guardrails import Guardrail
 from rlx.compare.looks import PLAN, Decision, Look, Plan, holm_shares, take, with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.planning import seeds_needed
-from rlx.compare.stats import Floats, Interval, plain
+from rlx.compare.stats import Floats, Interval, plain, pooled_deviation
 from rlx.figures import signed
 
 LEANING_LEVEL = 0.05
@@ -258,7 +258,7 @@ def _settle(base: Floats, new: Floats, plan: Plan, last: int) -> str:
 
 def _spent(base: Floats, new: Floats, plan: Plan) -> str:
     most = plan.deciding[-1]
-    spread = math.sqrt((base.var(ddof=1) + new.var(ddof=1)) / 2)
+    spread = pooled_deviation(base, new)
     effect = abs(float(new.mean() - base.mean())) / spread if spread > 0 else 0.0
     if effect == 0 or seeds_needed(effect, alpha=plan.deciding[0].better) > most.seeds:
         return f"nothing practical: {effect:.2g} sd, as seen here, is too little for {most.seeds} seeds a side to find"

@@ -80,9 +80,13 @@ def parse(text: str, *, place: str) -> ast.Module:
 
 
 def reward_functions(tree: ast.Module, name: str | None, *, place: str) -> list[RewardFunction]:
-    """Return the reward functions that a name means: a function, a class's (inherited ones too), or all of the file."""
+    """Return the reward functions that a name means: a function, a class's, or all of the file.
+
+    A class's are also those that it inherits, and functions of the file that these call and that are named so.
+    """
     known = _functions(tree)
     chosen = known if name is None else _named_by(tree, name, known)
+    chosen |= _called_by(chosen, known) if name in _classes(tree) else {}
     if name is not None and not chosen:
         near = did_you_mean(name, list(known))
         hint = f"did you mean `{place}:{near}`?" if near else None
@@ -122,6 +126,21 @@ def _named_by(
     own = {key: node for key, node in known.items() if key.startswith(f"{name}.")}
     overridden = {node.name for node in own.values()}
     return {key: node for key, node in found.items() if node.name not in overridden} | own
+
+
+def _called_by(
+    chosen: Mapping[str, ast.FunctionDef], known: Mapping[str, ast.FunctionDef]
+) -> dict[str, ast.FunctionDef]:
+    """Return the functions of the file that are named after a reward and that these call, through each other too."""
+    found: dict[str, ast.FunctionDef] = {}
+    waiting = list(chosen.values())
+    while waiting:
+        calls = [node.func for node in ast.walk(waiting.pop()) if isinstance(node, ast.Call)]
+        names = {one.id for one in calls if isinstance(one, ast.Name) and REWARD_NAME.search(one.id)}
+        new = {name: known[name] for name in sorted(names & known.keys()) if name not in found}
+        found |= new
+        waiting += new.values()
+    return found
 
 
 def _makes_reward(name: str, node: ast.FunctionDef) -> bool:

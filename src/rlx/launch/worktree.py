@@ -21,6 +21,7 @@ from rlx import files, tools
 from rlx.errors import EvidenceInvalid, NotFound, Refused, RlxError
 from rlx.launch.difference import diff, diff_sha256, patch_text, sweep, unpatchable
 from rlx.launch.repository import QUIET, opened, top_and_common
+from rlx.study.pinned import SNAPSHOTS
 
 __all__ = [
     "add", "apply", "diff", "diff_sha256", "dirty", "head", "patch_text", "remove", "repair", "snapshot", "sweep",
@@ -28,7 +29,6 @@ __all__ = [
 ]  # fmt: skip
 
 MARK = "rlx.json"
-SNAPSHOTS = "refs/rlx/snapshots"
 OWN = (".rlx", "runs")
 """Folders of a project that are rlx's, never part of what is trained."""
 _AUTHOR = {"GIT_AUTHOR_NAME": "rlx", "GIT_AUTHOR_EMAIL": "rlx@localhost", "GIT_COMMITTER_NAME": "rlx",

@@ -9,11 +9,12 @@ from typing import Any
 
 from rlx.errors import Refused
 from rlx.launch.facts import unapproved
+from rlx.loop import proceed
 from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.measures import measures, refuse_others
 from rlx.loop.overview import noticed, overview, tell_hooks
-from rlx.study import approval, points, remedy
+from rlx.study import approval, remedy
 from rlx.study.approval import Statement
 from rlx.study.contract import Contract
 from rlx.study.study import Study
@@ -40,7 +41,7 @@ def approve(
         _refuse_approval(study, [says], code="APPROVAL_VOID")
         raise Refused(says, hint=f"read it again: {remedy.approved(contract, goes_on=goes_on)}")
     _refuse_copy(study, contract)
-    found = points.problems(contract, task, root=study.root)
+    found = proceed.open_points(study, study.state(), contract)
     if found:
         raise Refused("the contract is not settled:\n" + "\n".join(f"  {one}" for one in found), hint="rlx study show")
     try:

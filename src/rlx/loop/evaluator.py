@@ -13,6 +13,7 @@ from typing import Any
 
 from rlx import files, sandbox
 from rlx.config.load import document as plain_config
+from rlx.config.schema import Experiment
 from rlx.errors import CheckpointInvalid, EvidenceInvalid, NotFound, Refused
 from rlx.evaluate.pin import Pin, pin
 from rlx.evaluate.pinned import Command, Pinned, pinned
@@ -104,15 +105,21 @@ class Evaluator:
     def _sealed(self, candidate: str, run: str, expected: Mapping[int, str], draw: Draw, out: Path) -> Iterator[Result]:
         """Measure in an environment of rlx's own making; a foreign policy is served by a process of its own."""
         adapter = self.task.adapter
-        experiment = recipe.experiment_of(self.task, {}, tree=self.pin.folder)
         seal = Seal(
-            experiment=plain_config(experiment), pin=self.pin, purpose=draw.purpose,  # type: ignore[arg-type]
+            experiment=plain_config(self._agreed()), pin=self.pin, purpose=draw.purpose,  # type: ignore[arg-type]
             first=draw.first, episodes=draw.episodes, python_path=adapter.python_path, policy=adapter.policy,
             policy_root=self._tree(run) if adapter.policy else None,
             reads=self._reads, limits=self._limits, may_go_unenforced=self._may_go_unenforced,
         )  # fmt: skip
         subjects = self._subjects(candidate, run, expected, out)
         yield from self._results(subjects, partial(sealed, seal), is_yardstick=_is_yardstick(candidate, out))
+
+    def _agreed(self) -> Experiment:
+        """Return the pinned config, played as the contract says: that is what was approved."""
+        assert self.contract.evaluation is not None
+        experiment = recipe.experiment_of(self.task, {}, tree=self.pin.folder)
+        played = experiment.eval.model_copy(update={"deterministic": self.contract.evaluation.deterministic})
+        return experiment.model_copy(update={"eval": played})
 
     def _tree(self, run: str) -> Path:
         """Return the code that a run was trained with."""

@@ -1,11 +1,15 @@
-"""What stands beside a judgement and decides nothing: what a candidate builds on, and how long its seeds took."""
+"""What stands beside a judgement and decides nothing: a pool without spread, what a candidate builds on, its time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from rlx.figures import counted
+from rlx.figures import ROUNDING, counted, deviation, figure
+from rlx.launch import door
 from rlx.loop import scores
+from rlx.study.candidate import BASELINE
+from rlx.study.contract import Contract
 from rlx.study.lifecycle import Phase
 from rlx.study.state import State
 from rlx.study.study import NULL, Study, studies
@@ -13,6 +17,23 @@ from rlx.study.study import NULL, Study, studies
 LONGER = 1.5
 """So many times the other side's seconds a seed are said: less is what a busy machine does to means over seeds, and
 whoever trains in secret gains at most half as much again unnoticed. It is a note: a slower change may be honest."""
+
+
+NO_SPREAD = (
+    "the pool has no spread: every seed scores {}. Either the metric is at an end of its range (none succeeds or all "
+    "do), or the evaluation does not depend on what was trained; any other score will look like an effect"
+)
+NO_GAIN = "every seed of the baseline has {} {}, the best there is: nothing can be gained by this metric"
+
+
+def flat(state: State, contract: Contract) -> Iterator[str]:
+    """Yield that all seeds of a full pool score the same, which makes every later comparison worthless."""
+    values, metric = list(state.usable(BASELINE, "baseline").values()), contract.metric
+    if metric is None or len(values) < door.pool_seeds(contract) or deviation(values):
+        return
+    score, best = values[0], 1.0 if metric.direction == "maximize" else 0.0
+    is_best = metric.name.endswith("rate") and math.isclose(score, best, abs_tol=ROUNDING)
+    yield NO_GAIN.format(metric.name, figure(best)) if is_best else NO_SPREAD.format(figure(score))
 
 
 def beside(study: Study, identity: str, against: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from rlx import files
+from rlx.figures import deviation
 from rlx.loop import handover, proceed
-from rlx.study import approval, points
+from rlx.study import approval, pinned, points
 from rlx.study import contract as contracts
 from rlx.study.afford import Cost, affords
 from rlx.study.contract import Contract
@@ -37,7 +37,7 @@ def tell_hooks(study: Study) -> None:
 def overview(study: Study) -> dict[str, Any]:
     """Return the contract's eight points as they stand, what the budget affords, and what is missing."""
     (contract, sha256), task, state = study.contract_with_hash(), study.task(), study.state()
-    found = points.problems(contract, task, root=study.root)
+    found = proceed.open_points(study, state, contract)
     return {
         "study": study.name,
         "task": study.task_name,
@@ -77,6 +77,7 @@ def _notes(study: Study, contract: Contract, task: Task) -> tuple[points.Problem
     others = [one for one in studies(study.root) if one.task_name == study.task_name and one != study]
     lacking = [(one, handover.pending(one, one.state())) for one in others]
     says = [f"what `{one.name}` confirmed is not in it; to begin with that: {how}" for one, how in lacking if how]
+    says += pinned.notes(contract, task, study.root)
     return (*points.notes(contract, task), *(points.Problem("baseline", one) for one in says))
 
 
@@ -84,9 +85,10 @@ def _affords(study: Study, contract: Contract) -> tuple[str, ...]:
     """Say what the budget pays for, with what a seed of the baseline has cost where that is known."""
     if contract.budget is None or contract.metric is None:
         return ()
-    measured = [job.spent for job in study.state().jobs_of("baseline", "baseline") if job.spent and job.spent.seeds]
+    state = study.state()
+    measured = [job.spent for job in state.jobs_of("baseline", "baseline") if job.spent and job.spent.seeds]
     seconds = sum(one.seconds for one in measured) / sum(one.seeds for one in measured) if measured else None
-    cost = Cost.of(contract.budget, seconds)
+    cost = Cost.of(contract.budget, seconds, state.rehearsal.get("seed_seconds") if state.rehearsal else None)
     told = affords(contract.budget, contract.metric, cost=cost, baseline_sd=_baseline_sd(study))
     return told.lines(contract.metric.name)
 
@@ -94,7 +96,4 @@ def _affords(study: Study, contract: Contract) -> tuple[str, ...]:
 def _baseline_sd(study: Study) -> float | None:
     """Return the spread of the pool, where it is measured."""
     values = [score for score in study.state().scores("baseline", "baseline").values() if score == score]
-    if len(values) < 2:
-        return None
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return deviation(values) if len(values) > 1 else None

@@ -12,7 +12,7 @@ from rlx.launch import door
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
 from rlx.launch.reconcile import reconcile
-from rlx.loop import proceed, scores
+from rlx.loop import notes, proceed, scores
 from rlx.loop.scores import Measured, Say
 from rlx.runs.run import Run
 from rlx.study import points, remedy
@@ -24,11 +24,6 @@ from rlx.study.study import Study
 
 ROUNDS = 3
 """How often seeds that failed are replaced before it is left to a person."""
-
-NO_SPREAD = (
-    "the pool has no spread: every seed scores the same. Either the metric is at an end of its range (none succeeds or "
-    "all do), or the evaluation does not depend on what was trained; any other score will look like an effect"
-)
 
 
 def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
@@ -54,7 +49,7 @@ def fill(study: Study, *, say: Say, follow: Any = plain.wait) -> dict[str, Any]:
         "level": found[0].level,
         **described.document(),
         "finds": _finds(contract, described.sd),
-        "warnings": _warnings(study, found, described.sd),
+        "warnings": [*notes.flat(state, contract), *_warnings(study, found)],
         "command": proceed.next_step(study).command,
     }
 
@@ -65,13 +60,12 @@ def _finds(contract: Contract, sd: float) -> dict[str, float]:
     return {str(metric.seeds): claim_effect(metric) * sd} if metric is not None else {}
 
 
-def _warnings(study: Study, found: Sequence[Measured], sd: float) -> list[str]:
-    """Say what makes every later comparison worthless: a pool without spread, guarded figures that nobody reports."""
-    flat = [f"{NO_SPREAD}; see rlx info {found[0].run}"] if len(found) > 1 and not sd else []
+def _warnings(study: Study, found: Sequence[Measured]) -> list[str]:
+    """Say that figures are guarded which nobody reports."""
     contract = study.contract()
     figures = {name for one in found for name in scores.figures(study, one)} if contract.guardrails else ()
     told = [f"{says} ({command})" if command else says for says, command in unguarded(contract, figures)]
-    return [*flat, *(f"{one}; until that is mended no claim can be confirmed" for one in told)]
+    return [f"{one}; until that is mended no claim can be confirmed" for one in told]
 
 
 def unguarded(contract: Contract, figures: Iterable[str]) -> list[tuple[str, str]]:

@@ -53,7 +53,7 @@ def planned(study: Study) -> Agenda:
 def position(study: Study) -> Position:
     """Return where a study stands."""
     state, contract = study.state(), study.contract()
-    problems = stale.settled(study, points.problems(contract, study.task(), root=study.root))
+    problems = stale.settled(study, open_points(study, state, contract))
     left = left_of(state, contract)
     metric = contract.metric
     wanted, pool = metric.seeds if metric else 0, door.pool_seeds(contract)
@@ -102,6 +102,12 @@ def _has_proposal(study: Study) -> bool:
     path, known = study.root / PROPOSAL, study.candidates()
     made = study.candidate_path(known[-1].id).stat().st_mtime if known else 0.0
     return path.is_file() and path.stat().st_mtime > made
+
+
+def open_points(study: Study, state: State, contract: Contract) -> tuple[points.Problem, ...]:
+    """Return why points are not settled; until something was approved also that the time for all of it is over."""
+    found = points.problems(contract, study.task(), root=study.root)
+    return found if state.approval else (*found, *points.overdue(contract, now=time.time()))
 
 
 def _is_decided(state: State) -> bool:
@@ -274,7 +280,7 @@ def brief(study: Study) -> dict[str, Any]:
         "incumbent": state.incumbent,
         "allowed": {"keys": list(scope.keys) if scope else [], "paths": list(scope.paths) if scope else []},
         "recent": [_tried(study, state, one) for one in _recent(state, plan.next.candidate)],
-        "findings": findings(state),
+        "findings": [*findings(state), *notes.flat(state, contract)],
         "left": {
             **_left(left, contract),
             "candidates": candidates_left(state, contract),
@@ -302,7 +308,7 @@ def _left(left: Amount, contract: Contract) -> dict[str, Any]:
 
 def status_of(study: Study, state: State, contract: Contract) -> str:
     """Return blocked, ready or approved."""
-    found = points.problems(contract, study.task(), root=study.root)
+    found = open_points(study, state, contract)
     return points.status(found, is_approved=not _approval_missing(study, state, contract))
 
 
@@ -345,7 +351,7 @@ def status(study: Study) -> dict[str, Any]:
     """Return everything about where a study stands."""
     plan = planned(study)
     state, contract = study.state(), study.contract()
-    missing = [str(one) for one in points.problems(contract, study.task(), root=study.root)]
+    missing = [str(one) for one in open_points(study, state, contract)]
     return {
         "study": study.name,
         "task": study.task_name,
@@ -364,6 +370,7 @@ def status(study: Study) -> dict[str, Any]:
         ],
         "candidates": [_tried(study, state, one) for one in state.candidates],
         "violations": [str(one) for one in state.violations],
+        "warnings": list(notes.flat(state, contract)),
         "events": state.rows,
         "command": plan.next.command,
     }

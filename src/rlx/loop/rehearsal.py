@@ -12,7 +12,9 @@ from typing import Any
 from rlx import files, sandbox
 from rlx.compare.race import RULE, race
 from rlx.config.expression import Expression
+from rlx.config.schema import Experiment
 from rlx.errors import EvidenceInvalid, JobFailed, Refused, RlxError
+from rlx.figures import counted
 from rlx.launch import door, worktree
 from rlx.launch import launch as plain
 from rlx.launch.door import Order
@@ -22,15 +24,15 @@ from rlx.launch.reconcile import reconcile
 from rlx.launch.weights import weights_of
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.pool import unguarded
-from rlx.loop.proceed import next_step
+from rlx.loop.proceed import next_step, open_points
 from rlx.loop.scores import Say, score_of
 from rlx.runs.run import Run
 from rlx.runs.summary import costs
 from rlx.study import contract as contracts
-from rlx.study import points, remedy
+from rlx.study import remedy
 from rlx.study.candidate import REHEARSAL
 from rlx.study.prefill import SLACK
-from rlx.study.recipe import SMOKE_SHARE, experiment_of
+from rlx.study.recipe import SMOKE_SHARE, experiment_of, steps_of
 from rlx.study.standing import Draw
 from rlx.study.study import Study
 
@@ -53,6 +55,7 @@ class Rehearsal:
         self.run: Run | None = None
         self.document: Mapping[str, Any] = {}
         self.score = float("nan")
+        self.seed_seconds: float | None = None
         self.checks: list[dict[str, Any]] = []
 
     def walk(self) -> dict[str, Any]:
@@ -86,7 +89,7 @@ class Rehearsal:
         found, traces = sandbox.probe().document(), {} if is_well else self._traces()
         self.study.ledger.append(
             "rehearsed", contract=contracts.sha256(self.study.contract_path), ok=is_well, checks=self.checks,
-            enforced=found, reads=traces.get("reads"),
+            enforced=found, reads=traces.get("reads"), seed_seconds=self.seed_seconds,
         )  # fmt: skip
         told = {"study": self.study.name, "ok": is_well, "path": list(steps), "checks": self.checks, "enforced": found}
         return {**told, **traces}
@@ -143,7 +146,7 @@ class Rehearsal:
         return self.study.evidence / "smoke"
 
     def _contract(self) -> str:
-        found = points.problems(self.study.contract(), self.study.task(), root=self.study.root)
+        found = open_points(self.study, self.study.state(), self.study.contract())
         if found:
             raise Refused(f"not settled: {'; '.join(map(str, found))}", hint=next_step(self.study).command)
         return "all eight points are settled"
@@ -188,23 +191,33 @@ class Rehearsal:
         failure = plain.failure(self.run)
         if failure or self.run.status != "completed":
             raise failure or JobFailed(f"{self.run.name} is {self.run.status}")
-        return f"{self.run.seeds[0].step:,} steps{self._pace(self.run)}"
+        seconds = costs(self.run)[self.run.seeds[0].number].seconds
+        return f"{self._trained(self.run)} in {seconds:.1f} s{self._pace(seconds)}"
 
-    def _pace(self, run: Run) -> str:
-        """Say how long it took, and what a whole training could take, where a seed may not take as long."""
-        seed, budget = run.seeds[0], self.study.contract().budget
+    def _trained(self, run: Run) -> str:
+        """Say how much was trained: what was asked for, for whatever a program writes down as its steps."""
+        is_short, whole = self._whole()
+        return counted(steps_of(whole, SMOKE_SHARE) if is_short else run.seeds[0].step, "step")
+
+    def _whole(self) -> tuple[bool, Experiment]:
+        """Return whether a rehearsal trains less than a whole training, and what that is."""
+        task = self.study.task()
+        whole = experiment_of(task, {}, tree=self.study.root)
+        return task.adapter.takes_steps and whole.algo.says_length, whole
+
+    def _pace(self, seconds: float) -> str:
+        """Say what a whole training could take, where a seed may not take as long."""
+        budget = self.study.contract().budget
         assert budget is not None
-        whole = experiment_of(self.study.task(), {}, tree=self.study.root).algo
-        is_short = self.study.task().adapter.takes_steps and whole.says_length
-        share = max(SMOKE_SHARE, min(1.0, seed.step / whole.total_timesteps)) if is_short else 1.0
-        seconds = costs(run)[seed.number].seconds
-        told = f" in {seconds:.1f} s"
-        if seconds / share <= budget.per_seed_minutes * 60:
-            return told
-        minutes = math.ceil(SLACK * seconds / share / 60)
+        is_short, whole = self._whole()
+        share = steps_of(whole, SMOKE_SHARE) / steps_of(whole) if is_short else 1.0
+        self.seed_seconds = seconds / share
+        if self.seed_seconds <= budget.per_seed_minutes * 60:
+            return ""
+        minutes = math.ceil(SLACK * self.seed_seconds / 60)
         longer = remedy.amend(self.study.contract(), "budget.per_seed_minutes", minutes)
         most = f"a seed is ended after {budget.per_seed_minutes * 60:.0f} s"
-        return f"{told}; a whole training could take {seconds / share:.0f} s at this pace, and {most} ({longer})"
+        return f"; a whole training could take {self.seed_seconds:.0f} s at this pace, and {most} ({longer})"
 
     def _evaluate(self) -> str:
         assert self.run is not None

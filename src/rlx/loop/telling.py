@@ -9,7 +9,7 @@ from typing import Any
 
 from rlx import files
 from rlx.launch.examined import changed_lines
-from rlx.loop import handover, proceed
+from rlx.loop import handover, notes, proceed
 from rlx.study import derive
 from rlx.study import report as reports
 from rlx.study import screen as screens
@@ -78,7 +78,7 @@ def _when(seconds: float) -> str:
 def report(study: Study) -> dict[str, Any]:
     """Write the report's text and return what it says; the picture beside it is the host's."""
     state, contract, rows = study.state(), study.contract(), _rows(study)
-    takes_over = handover.write(study, state)
+    takes_over, warnings = handover.write(study, state), list(notes.flat(state, contract))
     around = Surroundings(
         study=study.name,
         approval=proceed.approval_words(state),
@@ -87,7 +87,7 @@ def report(study: Study) -> dict[str, Any]:
         head=study.ledger.head()[:16],
         picture=PICTURE,
         forgeable=forgeable(state.approval.level, human=state.approval.is_human) if state.approval else (),
-        promise=_promise(study),
+        promise=(*_promise(study), *(f"warning: {one}" for one in warnings)),
         dates=_dates(study, state),
         handover=takes_over.commands if takes_over else (),
     )
@@ -101,6 +101,7 @@ def report(study: Study) -> dict[str, Any]:
         "incumbent": state.incumbent,
         "rows": [row.document() for row in rows],
         "candidates": proceed.status(study)["candidates"],
+        "warnings": warnings,
         "spent": state.spent.document(),
         "level": around.level,
         "approval": around.approval,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx import files
+from rlx.figures import deviation
 from rlx.runs.metrics import damage_at_end
 from rlx.runs.run import METADATA, SNAPSHOT, Run, Seed
 from rlx.runs.status import ENDED, HEARTBEAT_STOPPED, LOST, RUNNING, tally
@@ -174,10 +175,9 @@ def spread(values: Iterable[float | None], *, source: str, metric: str = "return
     if not known:
         return None
     mean = sum(known) / len(known)
-    squares = sum((value - mean) ** 2 for value in known)
     return {
         "mean": mean,
-        "sd": (squares / (len(known) - 1)) ** 0.5 if len(known) > 1 else None,
+        "sd": deviation(known) if len(known) > 1 else None,
         "n": len(known),
         "best": max(known),
         "source": source,

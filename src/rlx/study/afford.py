@@ -18,17 +18,26 @@ SHARES = (0.5, 0.3, 0.2, 0.1)
 
 @dataclass(frozen=True)
 class Cost:
-    """What one seed takes at full length, and whether that was measured or is only the most it may take."""
+    """What one seed takes at full length, and what that rests on where it was not measured."""
 
     seconds: float
-    is_measured: bool = True
+    basis: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        return not self.basis
 
     @classmethod
-    def of(cls, budget: Budget, measured_seconds: float | None = None) -> Cost:
-        """Return the cost that was measured, else the limit at which a seed is killed."""
+    def of(cls, budget: Budget, measured_seconds: float | None = None, rehearsed_seconds: float | None = None) -> Cost:
+        """Return the cost that was measured, else what the rehearsal lets expect, at most what ends a seed."""
+        most = budget.per_seed_minutes * 60
         if measured_seconds is not None:
             return cls(measured_seconds)
-        return cls(budget.per_seed_minutes * 60, is_measured=False)
+        if rehearsed_seconds is None:
+            return cls(most, "at the longest that one may take (what it takes was not measured yet)")
+        if rehearsed_seconds > most:
+            return cls(most, "at the longest that one may take, which the rehearsal's pace would pass")
+        return cls(rehearsed_seconds, f"at the rehearsal's pace, {rehearsed_seconds:.3g} s each")
 
 
 @dataclass(frozen=True)
@@ -50,12 +59,12 @@ class Affords:
     expected: int
     effect: float
     effect_in_unit: float | None
-    is_measured: bool
+    cost: Cost
     hint: str
 
     def lines(self, metric: str) -> tuple[str, ...]:
         """Say it to people."""
-        cost = "" if self.is_measured else ", at the longest that one may take (what it takes was not measured yet)"
+        cost = f", {self.cost.basis}" if self.cost.basis else ""
         few, most = self.candidates
         several = f"{few}–{most} candidates" if few != most else counted(few, "candidate")
         unit = f", {figure(self.effect_in_unit)} of {metric}" if self.effect_in_unit is not None else ""
@@ -72,7 +81,8 @@ class Affords:
         return {
             "seeds": self.seeds, "limit": self.limit, "baseline": self.baseline, "confirmation": self.confirmation,
             "left": self.left, "candidates": list(self.candidates), "expected": self.expected,
-            "effect_sd": self.effect, "effect": self.effect_in_unit, "is_measured": self.is_measured, "hint": self.hint,
+            "effect_sd": self.effect, "effect": self.effect_in_unit, "is_measured": self.cost.is_measured,
+            "hint": self.hint,
         }  # fmt: skip
 
 
@@ -94,7 +104,7 @@ def affords(
         expected=expected,
         effect=effect,
         effect_in_unit=effect * baseline_sd if baseline_sd is not None else None,
-        is_measured=cost.is_measured,
+        cost=cost,
         hint="" if candidates[1] else _hint(budget, metric, cost, rule),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -240,26 +240,10 @@ def _key_problems(candidate: Candidate, contract: Contract, task: Task) -> Itera
     for key in keys:
         if not key.isprintable() or "=" in key or key.split() != [key]:
             yield f"{key!a} can be no key: it has blanks, control characters or `=`"
-    yield from _unknown_keys(keys, task)
+    known = evaluator.command_keys(task)
+    for key, meant in evaluator.unknown_keys(keys, task, known).items():
+        yield f"there is no key `{key}`; " + (f"did you mean `{meant}`?" if meant else f"there are: {listed(known)}")
     yield from key_breaches(keys, contract, task)
-
-
-def _unknown_keys(keys: Iterable[str], task: Task) -> Iterator[str]:
-    """Yield the keys that a training command does not take: of Hydra's, whose keys may be more, those with a slip."""
-    known, is_all = evaluator.command_keys(task), True
-    if task.adapter.config_system == "hydra":
-        known, is_all = tuple(task.adapter.defaults), False
-    for key in keys if known else ():
-        meant = evaluator.unknown_key(key, known)
-        if meant is not None and (is_all or _is_slip(key, meant)):
-            yield f"there is no key `{key}`; " + (
-                f"did you mean `{meant}`?" if meant else f"there are: {listed(known)}"
-            )
-
-
-def _is_slip(key: str, meant: str) -> bool:
-    """Say whether a key is almost another one of its section."""
-    return bool(meant) and key.rpartition(".")[0] == meant.rpartition(".")[0]
 
 
 def _seed_problems(candidate: Candidate, code: Code) -> Iterator[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from rlx import files
+from rlx.config.schema import METRICS
 from rlx.config.yaml_lines import Sort
 from rlx.study import document, patterns
 from rlx.study.task import Place, Task
@@ -41,6 +43,9 @@ SEALED_FIGURES = (
     "return", "success_rate", "pass_rate", "length_mean", "terminated_rate", "mean", "median", "std", "min", "max",
 )  # fmt: skip
 """What rlx's own evaluator works out of a checkpoint's episodes (`evaluate.tally`), beside the terms of a reward."""
+SEALED_METRICS = (*METRICS, "length_mean", "terminated_rate")
+"""Those that may decide: the other ones are statistics of the return under names that do not say so."""
+MINIMIZED = re.compile(r"loss|error|cost|regret|distance|violation|collision|fall|crash|time_to|steps_to", re.I)
 USUAL_STOP = "rejected_in_a_row >= 8"
 STOP_NAMES = ("candidates", "rejected_in_a_row", "debug_in_a_row", "gain", "spent", "hours")
 COMMENTS = {
@@ -66,6 +71,7 @@ COMMENTS = {
     "baseline": "6. What every candidate is measured against.",
     "evaluation": "7. How policies are scored; level is the least that counts.",
     "evaluation.confirm_episodes": "drawn after both sides' checkpoints are in the ledger",
+    "evaluation.deterministic": "sealed: take the policy's best action; it holds whatever the config says",
     "evaluation.minutes": "an evaluation is killed then",
     "automation": "8. What runs without a person, who must have approved it, and when it ends.",
     "automation.approval": "the least that counts: asserted, signed or other user",
@@ -128,6 +134,13 @@ def figures_of(task: Task, level: Level) -> tuple[str, ...]:
         return ()
     groups = re.compile(source.pattern).groupindex if source.reader == "stdout" and source.pattern else {}
     return tuple(dict.fromkeys((*source.names, *groups)))
+
+
+def usual_direction(name: str) -> Literal["maximize", "minimize"] | None:
+    """Return which way a metric gets better, by its name; None where it could be either."""
+    if MINIMIZED.search(name):
+        return "minimize"
+    return "maximize" if name in METRICS or is_return(name) else None
 
 
 def is_return(name: str) -> bool:

@@ -22,7 +22,7 @@ from rlx.study import foreign, hydra, patterns
 from rlx.study import region as regions
 from rlx.study.evaluator import RLX_KEYS, shapes_reward
 from rlx.study.options import options_of
-from rlx.study.task import READERS, TRAINS, Adapter, Argv, Card, Fact, Place, Surface, Task, entry_files
+from rlx.study.task import READERS, TOLD_WHOLE, TRAINS, Adapter, Argv, Card, Fact, Place, Surface, Task, entry_files
 
 HYPERPARAMETERS = ("algo.*", "policy.*", "env.normalize.*", "env.num_envs")
 RANDOMISED = re.compile(r"random|noise|friction|mass|perturb|delay|latency|push", re.I)
@@ -256,7 +256,9 @@ def task_from_commands(commands: Commands, *, root: Path, name: str) -> Task:
         found["evaluator"] = Place(paths=tuple(scoring), keys=about.get("evaluator", ()))
     surfaces = {**found, **surfaces}
     facts = [fact(TRAINS, file, root=root) for file in entries]
-    facts += [fact("what the training is told", file, root=root) for file in configs]
+    sources = {*entries, *files_behind(entries, root=root, folders=commands.python_path)}
+    is_whole = options.system == "hydra" and hydra.is_whole(options.file, commands.train, root, sources=sources)
+    facts += [fact(TOLD_WHOLE if is_whole else "what the training is told", file, root=root) for file in configs]
     facts += [fact("what evaluates", file, root=root) for file in scoring]
     facts += [fact(f"default of {key}", options.file, root=root, line=one.line) for key, one in tunable.items()]
     card = Card(mission=commands.mission)

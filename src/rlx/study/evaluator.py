@@ -8,7 +8,7 @@ same for both sides.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from rlx.errors import RlxError, did_you_mean
 from rlx.evaluate.sources import files_behind
 from rlx.study import patterns
 from rlx.study.listing import files_in
-from rlx.study.task import Task, entry_files
+from rlx.study.task import TOLD_WHOLE, Task, entry_files
 
 RLX_KEYS = ("eval.*", "env.id", "seed", "seeds", "run_name", "extends", "schema")
 """Keys of an rlx config that say how a policy is measured, which world it is measured in, and which replicate it is."""
@@ -91,13 +91,23 @@ def known_keys(task: Task, root: Path) -> tuple[str, ...]:
 def command_keys(task: Task) -> tuple[str, ...]:
     """Return the keys that a training command takes, where its options or its config file say all of them."""
     named = [key for place in task.surfaces.values() for key in place.keys if not patterns.is_glob(key)]
-    is_known = task.adapter.kind == "command" and task.adapter.config_system in ("argparse", "yaml")
-    return (*task.adapter.defaults, *named) if is_known else ()
+    is_said = task.adapter.config_system in ("argparse", "yaml") or any(one.what == TOLD_WHOLE for one in task.facts)
+    return (*task.adapter.defaults, *named) if is_said and task.adapter.kind == "command" else ()
 
 
 def _free(experiment: Experiment) -> dict[str, Mapping[str, Any]]:
     """Return the sections of a config that take any key, with what they have."""
     return {"env.kwargs": experiment.env.kwargs, "policy.kwargs": experiment.policy.kwargs}
+
+
+def unknown_keys(keys: Iterable[str], task: Task, known: Sequence[str]) -> dict[str, str]:
+    """Return the keys that a training does not take, each with what may have been meant.
+
+    None where one may choose a group of Hydra's (a word without a dot, or with its sign): another has other keys.
+    """
+    found = {key: meant for key in keys if known and (meant := unknown_key(key, known)) is not None}
+    may_choose = task.adapter.config_system == "hydra" and any("." not in key or key[0] in "+~" for key in found)
+    return {} if may_choose else found
 
 
 def unknown_key(pattern: str, known: Sequence[str]) -> str | None:

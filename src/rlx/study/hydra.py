@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,10 +26,22 @@ _DEEPEST = 16
 
 def composed(entry: str, train: Argv, root: Path) -> tuple[tuple[str, ...], dict[str, Value]]:
     """Return the files and the values of what a program's `hydra.main` names, with the groups its command chooses."""
+    found = _composition(entry, train, root)
+    return tuple(path.relative_to(root.resolve()).as_posix() for path in found.files), found.values
+
+
+def is_whole(entry: str, train: Argv, root: Path, *, sources: Iterable[str]) -> bool:
+    """Say whether the files have all keys there are: none is missing, and no source makes configs in Python."""
+    found = _composition(entry, train, root)
+    is_read = bool(found.files) and not found.lacks
+    return is_read and not any(b"ConfigStore" in (root / one).read_bytes() for one in sources)
+
+
+def _composition(entry: str, train: Argv, root: Path) -> _Composition:
     said = {**_decorated(root / entry), **dict(_told(train))}
     top = ((root / entry).parent / said.get("config_path", ".")).resolve()
     if "config_name" not in said or not top.is_relative_to(root.resolve()):
-        return (), {}
+        return _Composition(top, {})
     words = [match.groups() for word in train if (match := _CHOICE.fullmatch(word))]
     found = _Composition(top, {group: option for _, group, option in words})
     added = [_Named(f"{group}/{option}", group, group.replace("/", ".")) for sign, group, option in words if sign]
@@ -38,7 +50,7 @@ def composed(entry: str, train: Argv, root: Path) -> tuple[tuple[str, ...], dict
         found.choose(one)
     for one in every:
         found.take(one)
-    return tuple(path.relative_to(root.resolve()).as_posix() for path in found.files), found.values
+    return found
 
 
 def _decorated(entry: Path) -> dict[str, str]:
@@ -87,6 +99,8 @@ class _Composition:
     choices: dict[str, str]
     files: dict[Path, None] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
+    lacks: bool = False
+    """Whether something is named that is no file here: of an installed package, or written in Python."""
 
     def choose(self, one: _Named, depth: int = 0) -> None:
         """Take in the groups that `override` entries choose, wherever they stand; the command's own stay."""
@@ -99,6 +113,7 @@ class _Composition:
     def take(self, one: _Named, depth: int = 0) -> None:
         path, data, package = self._read(one)
         if path is None or depth > _DEEPEST:
+            self.lacks = True
             return
         self.files[path] = None
         above = f"{package}." if package else ""

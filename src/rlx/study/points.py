@@ -13,12 +13,20 @@ from typing import Literal
 
 from rlx import files, tools
 from rlx.config.expression import Expression, falling, renamed
-from rlx.config.schema import METRICS
 from rlx.errors import did_you_mean
-from rlx.study import evaluator, patterns, reach, remedy
+from rlx.study import evaluator, patterns, pinned, reach, remedy
 from rlx.study import task as tasks
-from rlx.study.contract import MINIMUM_SEEDS, REHEARSAL_SECONDS, STOP_NAMES, USUAL_STOP, allowed, figures_of
+from rlx.study.contract import (
+    MINIMUM_SEEDS,
+    REHEARSAL_SECONDS,
+    SEALED_METRICS,
+    STOP_NAMES,
+    USUAL_STOP,
+    allowed,
+    figures_of,
+)
 from rlx.study.remedy import Open
+from rlx.study.stops import deadline
 from rlx.study.task import Task
 from rlx.study.terms import POINTS, Baseline, Contract, Guardrail, Level, Point
 
@@ -35,6 +43,8 @@ _FOLDER = (
     "where `{}` is a folder, the eval command may read settings out of it that a candidate shaped; one whose settings "
     "there are others than the baseline's, beyond hyperparameters, is not claimed: name the weights' file alone"
 )
+TOLD = 3
+"""How many files are named; the others are counted."""
 OTHER_TASK = "the task says something else now than when this was settled; look at it again"
 
 
@@ -180,20 +190,19 @@ def _metric(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
 
 
 def _unknown_metric(contract: Contract, task: Task, level: Level) -> Iterator[str | Open]:
-    known = METRICS if level == "sealed" else figures_of(task, level)
+    known = SEALED_METRICS if level == "sealed" else figures_of(task, level)
     name = contract.metric.name if contract.metric else ""
     if known and name not in known:
         near = did_you_mean(name, known)
         meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
-        command = remedy.amend(contract, "metric.name", near or known[0])
-        yield Open(f"the evaluation has no figure `{name}`; {meant}", command)
+        yield Open(f"the evaluation has no figure `{name}`; {meant}", remedy.metric(contract, near or known[0]))
 
 
 def _without_scenarios(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
     experiment = evaluator.experiment_of(task, root)
     if experiment and not any(one.passes for one in (experiment.eval.scenarios or {}).values()):
         says = "`pass_rate` needs scenarios with a `pass` in the config (eval.scenarios)"
-        yield Open(says, remedy.amend(contract, "metric.name", "success_rate"))
+        yield Open(says, remedy.metric(contract, "success_rate"))
 
 
 def guarded(task: Task, level: Level, root: Path) -> tuple[str, ...]:
@@ -230,6 +239,16 @@ def _budget(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:
         need = 2 * contract.metric.seeds
         says = f"{budget.seeds} seeds are fewer than one confirmation takes ({need}: {contract.metric.seeds} a side)"
         yield Open(says, remedy.amend(contract, "budget.seeds", need))
+
+
+def overdue(contract: Contract, *, now: float) -> Iterator[Problem]:
+    """Yield that the time after which no job starts is over: nobody should approve that."""
+    until = contract.budget.until if contract.budget else None
+    end = deadline(until, since=now) if until else None
+    if end is not None and end <= now:
+        yield Problem(
+            "budget", f"until `{until}` is over: no job could start", remedy.amend(contract, "budget.until", "07:00")
+        )
 
 
 def _is_time(text: str) -> bool:
@@ -290,6 +309,22 @@ def _baseline(contract: Contract, task: Task, root: Path) -> Iterator[str | Open
         yield Open(says, remedy.amend(contract, "baseline.command", command))
     if task.adapter.kind == "rlx":
         yield from _pinned_config(contract, baseline, task, root)
+    yield from _pinned_files(contract, baseline, task, root)
+
+
+def _pinned_files(contract: Contract, baseline: Baseline, task: Task, root: Path) -> Iterator[Open]:
+    """Yield that the task was read from other files than those that are trained, and what pins these."""
+    other = pinned.others(task, baseline.commit, root)
+    if other:
+        says = f"commit {baseline.commit[:12]} has {_listed(other)} otherwise than the task was read from"
+        is_committed = not pinned.others(task, "HEAD", root)
+        anew = _commit_of(contract, root) if is_committed else f"{remedy.COMMIT} && {remedy.pins_head(contract)}"
+        yield Open(f"{says}; candidates would be measured against the old", anew)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+    return ", ".join(f"`{name}`" for name in names[:TOLD]) + more
 
 
 def _commit_of(contract: Contract, root: Path) -> str:
@@ -319,6 +354,9 @@ def _evaluation(contract: Contract, task: Task, root: Path) -> Iterator[str | Op
     elif evaluation.level == "pinned" and not (adapter.eval and adapter.result):
         says = "level pinned needs adapter.eval and adapter.result"
         yield Open(says, remedy.amend(contract, "evaluation.level", remedy.level(task)))
+    if evaluation.level != "sealed" and not evaluation.deterministic:
+        says = f"level {evaluation.level}: its own program decides whether a policy explores, not this contract"
+        yield Open(says, remedy.amend(contract, "evaluation.deterministic", True))
 
 
 def _automation(contract: Contract, task: Task, root: Path) -> Iterator[str | Open]:

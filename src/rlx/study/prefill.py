@@ -12,7 +12,7 @@ from rlx.compare.race import RULE
 from rlx.study import derive, evaluator, remedy
 from rlx.study import task as tasks
 from rlx.study.approval import default_level
-from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return
+from rlx.study.contract import MINIMUM_SEEDS, figures_of, is_return, usual_direction
 from rlx.study.task import Surface, Task
 from rlx.study.terms import (
     Automation,
@@ -28,7 +28,6 @@ from rlx.study.terms import (
     Scope,
 )
 
-MINIMIZED = re.compile(r"loss|error|cost|regret|distance|violation|collision|fall|crash|time_to|steps_to", re.I)
 CANDIDATES = 10
 """How many candidates a budget is made for where nobody said how much there is."""
 SLACK = 2.0
@@ -96,7 +95,7 @@ def prefill(task: Task, known: Known, *, study: str, root: Path) -> Prefilled:
         budget=_budget(known),
         hardware=_hardware(task, known, root),
         baseline=_baseline(task, known, root),
-        evaluation=Evaluation(level=level),
+        evaluation=_evaluation(task, level, root),
         automation=Automation(
             approval=default_level(unattended=known.unattended, has_signers=known.has_signers),
             unattended=known.unattended,
@@ -110,7 +109,7 @@ def _metric(task: Task, known: Known, level: Level, root: Path) -> Metric | None
     name = known.metric or _metric_name(task, level, root)
     if name is None:
         return None
-    direction = known.direction or ("minimize" if MINIMIZED.search(name) else "maximize")
+    direction = known.direction or usual_direction(name) or "maximize"
     source = "training" if level == "reported" else "evaluator"
     data = {"name": name, "direction": direction, "source": source, "seeds": known.claim_seeds}
     return Metric.model_validate(data)
@@ -187,6 +186,12 @@ def _baseline(task: Task, known: Known, root: Path) -> Baseline | None:
     config, command = task.adapter.config, remedy.baseline_command(task)
     digest = files.sha256((root / config).read_bytes()) if config and (root / config).is_file() else ""
     return Baseline(commit=known.commit, command=command, config_sha256=digest)
+
+
+def _evaluation(task: Task, level: Level, root: Path) -> Evaluation:
+    """Return the evaluation of the strongest level, played as the config says."""
+    experiment = evaluator.experiment_of(task, root)
+    return Evaluation(level=level, deterministic=experiment is None or experiment.eval.deterministic)
 
 
 def _questions(task: Task, contract: Contract, level: Level) -> list[Question]:

@@ -65,10 +65,7 @@ def _forbidden_problems(contract: Contract, scope: Scope, known: Sequence[str], 
 def _unknown_keys(opened: Place, contract: Contract, task: Task, known: Sequence[str]) -> Iterator[Open]:
     """Yield keys in scope that the training does not take."""
     assert contract.scope is not None
-    for key in opened.keys if known else ():
-        meant = evaluator.unknown_key(key, known)
-        if meant is None:
-            continue
+    for key, meant in evaluator.unknown_keys(opened.keys, task, known).items():
         is_own = key in contract.scope.keys
         command = remedy.mended(contract, "scope.keys", contract.scope.keys, key, meant)
         there = _meant(meant) or f"; there are: {listed([one for one in known if '.' not in one] or list(known))}"
@@ -146,4 +143,4 @@ def _closed(contract: Contract, task: Task, pattern: str, file: str, regions: Se
 def _task_metric(contract: Contract, task: Task) -> str:
     level = contract.evaluation.level if contract.evaluation else remedy.level(task)
     others = [one for one in figures_of(task, level) if not is_return(one)]
-    return remedy.amend(contract, "metric.name", "success_rate" if level == "sealed" else (others or ["NAME"])[0])
+    return remedy.metric(contract, "success_rate" if level == "sealed" else (others or ["NAME"])[0])

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlx.config.expression import Expression
+from rlx.study.contract import usual_direction
 from rlx.study.task import TRAINS, Task
 from rlx.study.terms import ApprovalLevel, Contract, Guardrail, Level, Point
 
@@ -84,6 +85,13 @@ def figure(task: Task, wrong: Guardrail, known: Sequence[str]) -> str:
     return f"rlx task refresh {task.name} " + " ".join(f"-s adapter.result.names.{one}={one}" for one in unknown)
 
 
+def metric(contract: Contract, name: str) -> str:
+    """Return the command that has another figure decide; it gets better the way that such a figure does."""
+    said = contract.metric.direction if contract.metric else "maximize"
+    direction = usual_direction(name) or said
+    return amends(contract, {"metric.name": name, **({} if direction == said else {"metric.direction": direction})})
+
+
 def mission(contract: Contract, task: Task) -> str:
     """Return the command that says what a task is about: what the metric says, until somebody has better words."""
     words = f"{contract.metric.direction} {contract.metric.name}" if contract.metric else "what should get better"
@@ -93,17 +101,23 @@ def mission(contract: Contract, task: Task) -> str:
 def missing(point: Point, contract: Contract, task: Task, figures: Sequence[str]) -> str:
     """Return the command that puts in a point that is not there; `figures` are what the evaluation measures."""
     values: dict[Point, tuple[str, object]] = {
-        "metric": ("metric.name", figures[0] if figures else "return" if task.adapter.kind == "rlx" else "NAME"),
         "scope": _scope(task),
         "budget": ("budget", {"seeds": 60, "hours": 4, "per_seed_minutes": 5}),
         "hardware": ("hardware", {"cores": 1, "parallel": 1}),
         "evaluation": ("evaluation.level", level(task)),
         "automation": ("automation.stop", ["rejected_in_a_row >= 8"]),
     }
+    if point == "metric":
+        return metric(contract, figures[0] if figures else "return" if task.adapter.kind == "rlx" else "NAME")
     if point == "baseline":
         command = shlex.quote(f"baseline.command={baseline_command(task)}")
-        return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD) -s {command}"
+        return f"{pins_head(contract)} -s {command}"
     return amend(contract, *values[point])
+
+
+def pins_head(contract: Contract) -> str:
+    """Return the command that pins the commit that the project stands at, as a shell reads it."""
+    return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD)"
 
 
 def level(task: Task) -> Level:

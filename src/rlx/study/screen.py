@@ -130,8 +130,9 @@ def _evaluation(contract: Contract, task: Task) -> Iterator[str]:
     evaluation = contract.evaluation
     if evaluation is None:
         return
-    how = "without exploration" if evaluation.deterministic else "with exploration"
-    yield f"level {evaluation.level} or better, {how}, at most {evaluation.minutes:g} minutes"
+    played = ", without exploration" if evaluation.deterministic else ", with exploration"
+    how = played if evaluation.level == "sealed" else ""
+    yield f"level {evaluation.level} or better{how}, at most {evaluation.minutes:g} minutes"
     yield f"{evaluation.episodes} episodes a seed; {evaluation.confirm_episodes} for the claim, drawn afterwards"
 
 

@@ -87,6 +87,10 @@ TRAINS = "what trains"
 """What the fact about the program that trains is called."""
 
 
+TOLD_WHOLE = "all that the training is told"
+"""What the facts about configs are called that have every key there is."""
+
+
 class Fact(Section):
     """Something read from a file; it is stale where the file's hash is another."""
 

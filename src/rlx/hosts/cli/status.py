@@ -37,6 +37,7 @@ def render(data: dict[str, Any]) -> str:
     ]
     lines += [f"job: {job['run']} ({job['candidate']}, {job['phase']}, {job['state']})" for job in data["jobs"]]
     lines += [f"ledger: {one}" for one in data["violations"]]
+    lines += [f"warning: {one}" for one in data["warnings"]]
     if data["candidates"]:
         lines += ["", recent(data["candidates"]), ""]
     return "\n".join([*lines, f"next: {data['command']}"])

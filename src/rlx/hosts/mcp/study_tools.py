@@ -73,6 +73,7 @@ class StudyStatus(Page):
     left: dict[str, Figure] = Field(default_factory=dict)
     jobs: list[dict[str, Any]] = Field(default_factory=list)
     violations: list[str] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
     candidates: list[Tried] = Field(default_factory=list)
 
 

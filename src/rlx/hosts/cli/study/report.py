@@ -46,6 +46,7 @@ def render(data: dict[str, Any]) -> str:
     lines = [data["outcome"], ""]
     if data["candidates"]:
         lines += [recent(data["candidates"]), ""]
+    lines += [f"warning: {one}" for one in data["warnings"]]
     lines += [
         f"spent: {data['spent']['seeds']} seeds, {data['spent']['seconds'] / 3600:.2g} hours",
         f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
