@@ -6,6 +6,7 @@ Tools go through the gates and the law; an adversary appends what it likes, with
 from __future__ import annotations
 
 import tempfile
+import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,7 +151,7 @@ class Study(RuleBasedStateMachine):
         self.path = Path(self._place.name) / "ledger.jsonl"
         self.ledger = lawful(self.path)
         self.model = Model()
-        self.now = 1000.0
+        self.now = time.time()
         self.count = 0
         self._known: tuple[int, State] = (0, replay(()))
 

@@ -1,7 +1,7 @@
 """The loop of a study: do what is next until a person, an agent or nothing is needed; an agent is restarted on `next`.
 
-An agent that is started again and again without a new row in the ledger, refusals apart, is backed off from. Where
-nobody has another idea, the head is claimed if it may be; only then a person is called for.
+An agent that is started again and again without a new row in the ledger, refusals apart, is backed off from. Where it
+has no other idea, the head is claimed if it may be; only then a person is called for.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Drive:
                 self._act(step)
 
     def next_step(self) -> Step:
-        """Return what is next: the head's claim, where an idea is asked for that nobody has."""
+        """Return what is next: the head's claim, where an idea is asked for that the agent does not have."""
         plan = proceed.planned(self.study)
         claim = next((one for one in plan.also if one.phase == "confirmation"), None)
-        has_ideas = bool(self.agent) and self.idle < RESTARTS
+        has_ideas = self.idle < RESTARTS
         return plan.next if plan.next.action not in IDEAS or has_ideas or claim is None else claim
 
     def refuse_unattended(self) -> None:

@@ -2,7 +2,7 @@
 
 With --agent the command is started whenever somebody must propose or mend something: it reads `rlx next --json` and
 acts through rlx. It is backed off from, and after three starts that leave no row in the ledger, or only refusals, a
-person is called for. Where nobody proposes, a head that may be claimed is claimed first, if its seeds are there.
+person is called for; a head that may be claimed is claimed first, if its seeds are there.
 What runs without a person must be allowed by the contract (`automation.unattended`).
 
 Example: rlx study loop
