@@ -188,7 +188,7 @@ def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agen
     (seed,) = (agent.root / "runs" / run).glob("seed_*")
     told = json.loads((seed / "told.json").read_text())
     assert len(told) == 11
-    assert set(told.values()) == {"PermissionError"}, told
+    assert set(told.values()) <= {"PermissionError", "OSError"}, told  # the latter of what is read-only there
     assert not (seed / "attempts.fifo").exists()
     assert not (seed / "away").is_symlink()
     assert ledger.is_file()
