@@ -250,7 +250,7 @@ def _rehearse(at: Position) -> Iterator[Step]:
         yield Step("rehearse", command, "the whole path was not walked under this contract")
         return
     failed = f"the rehearsal failed: {at.rehearsal_failed}"
-    pin = f"rlx study amend {at.study} -s baseline.commit=$(git rev-parse HEAD)"
+    pin = remedy.pins_head(at.study)
     if at.rehearsal_mends:
         why = f"{failed}; mend that (files that it changes are committed, and pinned by {pin}), then {command}"
         yield Step("rehearse", at.rehearsal_mends, why)

@@ -10,7 +10,6 @@ from typing import Any
 from rlx.errors import Refused
 from rlx.launch.facts import unapproved
 from rlx.loop import proceed
-from rlx.loop.asking import Wishes as Wishes
 from rlx.loop.evaluator import Evaluator
 from rlx.loop.measures import measures, refuse_others
 from rlx.loop.overview import noticed, overview, tell_hooks

@@ -175,7 +175,7 @@ class Rehearsal:
         examined = examine(self.study, REHEARSAL)
         reasons = examined.reasons()
         if reasons:
-            again = f"rlx study amend {self.study.name} -s baseline.commit=$(git rev-parse HEAD)"
+            again = remedy.pins_head(self.study.name)
             says = "; ".join(one.says for one in reasons)
             raise Refused(f"the baseline itself is refused: {says}", hint=f"mend it, commit, and pin that: {again}")
         return "made from the pinned commit, and equal to it"

@@ -318,7 +318,7 @@ def _pinned_files(contract: Contract, baseline: Baseline, task: Task, root: Path
     if other:
         says = f"commit {baseline.commit[:12]} has {_listed(other)} otherwise than the task was read from"
         is_committed = not pinned.others(task, "HEAD", root)
-        anew = _commit_of(contract, root) if is_committed else f"{remedy.COMMIT} && {remedy.pins_head(contract)}"
+        anew = _commit_of(contract, root) if is_committed else f"{remedy.COMMIT} && {remedy.pins_head(contract.study)}"
         yield Open(f"{says}; candidates would be measured against the old", anew)
 
 

@@ -111,13 +111,13 @@ def missing(point: Point, contract: Contract, task: Task, figures: Sequence[str]
         return metric(contract, figures[0] if figures else "return" if task.adapter.kind == "rlx" else "NAME")
     if point == "baseline":
         command = shlex.quote(f"baseline.command={baseline_command(task)}")
-        return f"{pins_head(contract)} -s {command}"
+        return f"{pins_head(contract.study)} -s {command}"
     return amend(contract, *values[point])
 
 
-def pins_head(contract: Contract) -> str:
+def pins_head(study: str) -> str:
     """Return the command that pins the commit that the project stands at, as a shell reads it."""
-    return f"rlx study amend {contract.study} -s baseline.commit=$(git rev-parse HEAD)"
+    return f"rlx study amend {study} -s baseline.commit=$(git rev-parse HEAD)"
 
 
 def level(task: Task) -> Level:
