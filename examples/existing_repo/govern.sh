@@ -7,6 +7,10 @@ lab=$1 python=${2:-python}
 rlx() { echo "\$ rlx $*" >&2; "$python" -m rlx "$@"; }
 field() { "$python" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
+"$python" -c "import tensorboard" 2>/dev/null || {
+  echo "this repository logs by TensorBoard, which is not installed: $python -m pip install tensorboard" >&2
+  exit 3
+}
 mkdir -p "$lab"
 cp -r "$here"/{configs,src,train.py,eval.py,pyproject.toml} "$lab"
 cd "$lab"
