@@ -1,10 +1,10 @@
-# setup · demo · test · check · clients · bench · release-check.  Needs only python3, git and make.
+# setup · demo · test · check · clients · ui · bench · release-check.  Needs only python3, git and make.
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 
-.PHONY: setup demo test check clients bench docs release-check clean
+.PHONY: setup demo test check clients ui bench docs release-check clean
 setup: $(VENV)/dev.stamp
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt
@@ -30,7 +30,7 @@ demo: $(VENV)/core.stamp
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/cartpole/demo.sh demo
 
 test: $(VENV)/dev.stamp
-	@$(PY) -m pytest -q -n 2 --dist worksteal
+	@$(PY) -m pytest -q -n 2 --dist worksteal $(PYTEST_FLAGS)
 
 check: $(VENV)/dev.stamp
 	@$(VENV)/bin/ruff check .
@@ -42,6 +42,16 @@ check: $(VENV)/dev.stamp
 # the real Claude Code, Codex, MCP inspector and skills validator that tests/hosts_real drives (once, 1.1 GB, needs npm)
 clients:
 	@bash tests/hosts_real/install.sh
+
+# what the dashboard's charts zoom with and its table filters with (once, 60 kB, needs npm); pages work without them
+VENDOR := src/rlx/hosts/ui/static/vendor
+ui: $(VENDOR)/htmx.min.js
+$(VENDOR)/htmx.min.js:
+	@mkdir -p $(VENDOR)/.npm
+	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(VENDOR)/.npm uplot@1.6.32 htmx.org@4.0.1
+	@cp $(VENDOR)/.npm/node_modules/uplot/dist/uPlot.iife.min.js $(VENDOR)/.npm/node_modules/uplot/dist/uPlot.min.css $(VENDOR)
+	@cp $(VENDOR)/.npm/node_modules/htmx.org/dist/htmx.min.js $(VENDOR)
+	@rm -rf $(VENDOR)/.npm
 
 docs: $(VENV)/dev.stamp
 	@$(PY) docs/generate.py

@@ -1,13 +1,13 @@
-"""What whole studies end in under rlx's race and confirmation, beside people's ratchets; under two minutes.
+"""Simulate whole studies under rlx's race and confirmation, and under two simple rules; under two minutes.
 
     python bench/campaign.py [--campaigns 10000]
 
-A campaign tries 30 candidates one after the other, each a change of the head by some standard deviations of a seed's
-score. rlx's rule is the code that studies use (`rlx.compare.race`): 3 seeds, perhaps 3 more, against 6 of the head;
-the head run on 6 fresh seeds after each move; at the end, where the head has moved, 10 v 10 fresh seeds of head and
-original baseline for one claim. All of these seeds are counted. *Ratchets* keep a candidate whose mean is higher than
-the kept one's, on 1 or 3 seeds, and claim the difference of what they saw. Writes bench/campaign.md and ends with the
-promises; exits 1 where one is broken.
+A campaign tries 30 candidates one after the other. Each changes the head by some standard deviations of a seed's score.
+rlx's rule is the code that studies use (`rlx.compare.race`): 3 seeds, perhaps 3 more, against 6 of the head. After each
+move, the head is trained on 6 fresh seeds. If the head has moved, one claim follows at the end: 10 fresh seeds of the
+head against 10 of the original baseline. All these seeds are counted. *Ratchets* keep a candidate if its mean on 1 or 3
+seeds is higher, and claim the difference they saw. The script writes bench/campaign.md, ends with the promises, and
+exits with 1 if one is broken.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from rlx.compare.permutation import permutation_tails
-from rlx.compare.race import ERRORS, LEAST_SEEDS, RULE, Rule
+from rlx.compare.race import ERRORS, LEAST_SEEDS
+from rlx.compare.race_rule import RULE, RaceRule
 
 PAGE = Path(__file__).with_suffix(".md")
 POOLS = Path(__file__).with_name("pools.json")
@@ -53,7 +54,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What each campaign ended in; `gain` is the true one of what was claimed or would be, `claimed` what was said."""
+    """The end of each campaign; `gain` is the true gain of the final head, `claimed` the stated one."""
 
     is_claimed: Floats
     gain: Floats
@@ -63,26 +64,26 @@ class Outcome:
 
     @property
     def false_claims(self) -> float:
-        """The share of campaigns that claim and have gained nothing."""
+        """The share of campaigns that claim although they gained nothing."""
         return float(np.mean(self.is_claimed & (self.gain <= 0)))
 
     @property
     def true_gain(self) -> float:
-        """The true gain of what was claimed, nothing where nothing was."""
+        """The true gain of the claimed change; 0 without a claim."""
         return float(np.mean(np.where(self.is_claimed, self.gain, 0.0)))
 
     @property
     def said_and_true(self) -> tuple[float, float]:
-        """What was claimed and what of it is true, over the campaigns that claim."""
+        """The claimed gain and its true part, over the campaigns that claim."""
         if not self.is_claimed.any():
             return math.nan, math.nan
         return float(self.claimed[self.is_claimed].mean()), float(self.gain[self.is_claimed].mean())
 
 
 def raced(
-    cell: Cell, count: int, generator: np.random.Generator, *, rule: Rule = RULE, budget: float = math.inf
+    cell: Cell, count: int, generator: np.random.Generator, *, rule: RaceRule = RULE, budget: float = math.inf
 ) -> Outcome:
-    """Play campaigns by rlx's rules; with a budget, no candidate starts that leaves too little to confirm."""
+    """Simulate campaigns by rlx's rules; with a budget, no candidate starts that leaves too little to confirm."""
 
     def scores(truth: Floats, size: int) -> Floats:
         return truth[:, None] + cell.noise(generator, (count, size))
@@ -106,8 +107,8 @@ def raced(
     return Outcome(is_claimed, truth, fresh.mean(1) - baseline.mean(1), spent, moves)
 
 
-def race_all(head: Floats, candidate: Floats, rule: Rule) -> tuple[Floats, Floats]:
-    """Race every campaign's candidate as `rlx.compare.race.race` does: who gets more seeds, and who takes the head."""
+def race_all(head: Floats, candidate: Floats, rule: RaceRule) -> tuple[Floats, Floats]:
+    """Race every candidate as `rlx.compare.race.race` does; return who gets more seeds and who becomes head."""
     going = rule.goes_on(permutation_tails(head, candidate[:, : rule.first])[0])
     is_moved = np.zeros(len(head), bool)
     if going.any():
@@ -116,7 +117,7 @@ def race_all(head: Floats, candidate: Floats, rule: Rule) -> tuple[Floats, Float
 
 
 def confirm_all(baseline: Floats, head: Floats) -> Floats:
-    """Say which claims `rlx.compare.race.confirm` confirms; the exact test where random splits leave it open."""
+    """Return which claims `rlx.compare.race.confirm` confirms; use the exact test if random splits cannot decide."""
     near = np.concatenate([
         permutation_tails(
             baseline[start : start + BLOCK], head[start : start + BLOCK],
@@ -130,7 +131,7 @@ def confirm_all(baseline: Floats, head: Floats) -> Floats:
 
 
 def ratchet(cell: Cell, count: int, generator: np.random.Generator, *, seeds: int) -> Outcome:
-    """Play campaigns that keep whatever scores higher; the first score is the baseline's, and the last is claimed."""
+    """Simulate campaigns that keep whatever scores higher; they claim the last score minus the first."""
 
     def mean(truth: Floats) -> Floats:
         return truth + cell.noise(generator, (count, seeds)).mean(1)
@@ -183,7 +184,7 @@ def real(generator: np.random.Generator, size: tuple[int, ...]) -> Floats:
 
 
 def risky_errors(generator: np.random.Generator) -> dict[int, float]:
-    """Measure how often p ≤ .05 passes a change of equal mean that fails on a quarter of its seeds, by seeds a side."""
+    """Measure how often p ≤ .05 passes a change with equal mean that fails on a quarter of its seeds, per size."""
     size = (RISKY_SIMULATIONS, LEAST_SEEDS)
     failing = generator.random(size) < 0.25
     risky = np.where(failing, generator.normal(0, 0.1, size), generator.normal(1, 0.1, size))
@@ -203,7 +204,7 @@ def risky_errors(generator: np.random.Generator) -> dict[int, float]:
 # Report
 
 Results = dict[str, dict[str, Outcome]]
-HEADER = ("rule", "claims", "false claims", "true gain", "claimed (true of it)", "seeds", "moves")
+HEADER = ("rule", "claims", "false claims", "true gain", "claimed (true part)", "seeds", "moves")
 
 
 def row(name: str, of: Outcome) -> list[str]:
@@ -218,12 +219,14 @@ def row(name: str, of: Outcome) -> list[str]:
 def page(results: Results, errors: dict[int, float], kept: list[str], *, campaigns: int) -> str:
     """Return everything as Markdown."""
     lines = [
-        "# What whole studies end in",
+        "# How whole studies end",
         "",
-        "Written by `python bench/campaign.py`, which says how. "
-        f"{campaigns:,} campaigns of {CANDIDATES} candidates a cell; gains in sd of a seed's score.",
-        "*True gain* is that of what was claimed, 0 where nothing was; *false* claims have gained nothing. "
-        "A ratchet claims whatever it kept.",
+        "For anyone who asks whether a study's rule is worth its seeds. Written by `python bench/campaign.py`, which "
+        "explains the simulation.",
+        "",
+        f"There are {campaigns:,} campaigns of {CANDIDATES} candidates per cell. Gains are in sd of a seed's score. "
+        "*True gain* is the real gain of the claimed change, or 0 without a claim. A *false* claim gained nothing. "
+        "The rules that keep whatever looks better always claim their last change.",
         "",
     ]
     for cell, of in results.items():
@@ -233,9 +236,9 @@ def page(results: Results, errors: dict[int, float], kept: list[str], *, campaig
     lines += [
         "## A claim on fewer seeds",
         "",
-        "How often p ≤ .05 passes a change of equal mean that fails on 25 % of its seeds:",
+        "How often p ≤ .05 passes a change with an equal mean that fails on 25 % of its seeds:",
         "",
-        f"| seeds a side | {' | '.join(str(n) for n in errors)} |",
+        f"| seeds per side | {' | '.join(str(n) for n in errors)} |",
         "|---" * (len(errors) + 1) + "|",
         f"| passed | {' | '.join(f'{error:.3f}' for error in errors.values())} |",
         "",
@@ -246,19 +249,19 @@ def page(results: Results, errors: dict[int, float], kept: list[str], *, campaig
 
 
 def promises(results: Results, errors: dict[int, float]) -> list[tuple[bool, str]]:
-    """Return each promise, whether it is kept and what was measured."""
+    """Return each promise: whether it is kept, and the measured value."""
     ours = next(iter(RULES))
     nulls = [of[ours].false_claims for name, of in results.items() if name.startswith("no candidate")]
     mixed = next(of[ours] for name, of in results.items() if name.startswith("mixed: "))
     said, true = mixed.said_and_true
     stale = max(abs(errors[n] - ERRORS[n]) for n in ERRORS)
     return [
-        _promise("false claim where no candidate differs, worst noise", max(nulls), at_most=0.05),
+        _promise("false claims if no candidate differs, worst noise", max(nulls), at_most=0.05),
         _promise("true gain of the mixed campaign, sd", mixed.true_gain, at_least=2.5),
         _promise("seeds of the mixed campaign", float(mixed.seeds.mean()), at_most=BUDGET),
         _promise("|claimed − true| of the mixed campaign, sd", abs(said - true), at_most=0.1),
         _promise("false claim in any campaign", max(of[ours].false_claims for of in results.values()), at_most=0.05),
-        _promise("`race.ERRORS` against what is measured here", stale, at_most=0.015),
+        _promise("`race.ERRORS` against the errors measured here", stale, at_most=0.015),
     ]
 
 

@@ -1,9 +1,9 @@
-"""What each catalog config reaches: five seeds each, resumable, written row by row to bench/catalog.md.
+"""Measure what each catalog config reaches: five seeds each, resumable, one row at a time into bench/catalog.md.
 
     python bench/catalog.py [NAME ...] [--seeds 5]
 
-Trains in bench/.catalog (not committed); a run that is there is resumed or, when complete, read. A seed *reaches* a
-return when the mean of its report evaluation (20 episodes that selected nothing, last checkpoint) is at least that.
+It trains in bench/.catalog (not committed). An existing run is resumed or, if complete, read. A seed *reaches* a return
+if the mean of its report evaluation is at least that: 20 episodes that selected nothing, last checkpoint.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ WORK = HERE / ".catalog"
 TABLE = HERE / "catalog.md"
 HEADER = """# What the catalog's configs reach
 
-Written by `python bench/catalog.py`. Report evaluation of the last checkpoint, 20 episodes that selected nothing.
+For anyone who starts from a catalog config. Written by `python bench/catalog.py`. Scores are the report evaluation of the
+last checkpoint, on 20 episodes that selected nothing.
 
-| config | algorithm | backend | steps | CPU s a seed (worst) | claim | seeds that reach it | mean | worst | date | versions |
+| config | algorithm | backend | steps | CPU s per seed (worst) | claim | seeds that reach it | mean | worst | date | versions |
 |---|---|---|---|---|---|---|---|---|---|---|
 """  # noqa: E501
 PACKAGES = {"fast": ("gymnasium", "numpy", "rlx"), "sb3": ("gymnasium", "stable-baselines3", "torch")}
 
 
 def rlx(*words: str) -> None:
-    """Run an `rlx` command in the work folder, showing what it says."""
+    """Run an `rlx` command in the work folder, showing its output."""
     environment = {**os.environ, "RLX_ROOT": str(WORK)}
     subprocess.run([sys.executable, "-m", "rlx", *words], cwd=WORK, env=environment, check=False)
 

@@ -1,6 +1,6 @@
-"""What `rlx check env` finds: planted defects by environment, and what it says of Gymnasium's own environments.
+"""Count what `rlx check env` finds: planted defects per environment, and its findings on Gymnasium's own environments.
 
-Run: python bench/check_env.py [WORD]   only the pairs whose name has WORD in it
+Run: python bench/check_env.py [WORD]   only the pairs whose name contains WORD
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rlx.config.schema import Env
-from rlx.diagnose.inspect_env import judge
-from rlx.envs.inspect import inspect
+from rlx.diagnose.env_checks.env_findings import check_env
+from rlx.envs.inspect.inspect_env import inspect
 
 ROOT = Path(__file__).parent.parent
 CART, ACRO, PEND, CAR, GRID = "CartPole-v1", "Acrobot-v1", "Pendulum-v1", "MountainCar-v0", "Grid"
@@ -56,7 +56,7 @@ SOUND = (
 
 
 def main(word: str) -> None:
-    """Print one line a pair, then the totals."""
+    """Print one line per pair, then the totals."""
     found = total = 0
     for rule, env, defect, settings in planted():
         name = f"{defect} {env} {settings or ''}"
@@ -76,9 +76,9 @@ def main(word: str) -> None:
 
 
 def look(env: Env) -> tuple[set[str], float]:
-    """Return the rules that call something a defect or a doubt, and the processor time it took."""
+    """Return the rules that report a defect or a doubt, and the CPU time."""
     began = time.process_time()
-    findings = judge(inspect(env, root=ROOT))
+    findings = check_env(inspect(env, root=ROOT))
     return {each.rule for each in findings if each.severity != "low"}, time.process_time() - began
 
 

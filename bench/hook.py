@@ -1,4 +1,4 @@
-"""The hook of coding agents: what it adds to every tool call, in other repositories and inside an approved study.
+"""Measure the agents' hook: the time it adds to every tool call, in other repositories and inside an approved study.
 
 python bench/hook.py [--rounds 30]
 """

@@ -1,37 +1,38 @@
 """The learning gate: does backend `fast` learn as well as Stable-Baselines3? Populations of PPO trainings, resumable.
 
-    python bench/learning.py                            what is decided and what is missing
-    python bench/learning.py [TASK ...] --side sb3|fast    trains what is missing, hours of it
+    python bench/learning.py                               shows decided and missing gates
+    python bench/learning.py [TASK ...] --side sb3|fast    trains the missing seeds, for hours
 
-Training appends a line a seed to bench/learning.jsonl, one process and one thread; the other side can run in another
-process at the same time, and another machine can go on with the file. Every call writes bench/learning.md and ends
-with 1 where a gate failed.
+Training appends one line per seed to bench/learning.jsonl, in one process with one thread. The other side can run in
+another process at the same time, and another machine can continue the file. Every call writes bench/learning.md and
+exits with 1 if a gate failed.
 
-The plan, written before the first run and kept:
+The plan was written before the first run and kept:
 
-- Both sides have the same hyperparameters and the same training seeds, far apart. SB3 itself is the peer
+- Both sides have the same hyperparameters and the same training seeds, far apart. The peer is SB3 itself
   (`PPO.learn`, one thread), not rlx's backend for it; `fast` is trained through its own `train`.
 - Score of a seed: the mean over its last 10 iterations of the greedy policy's return from the same fixed start states.
-  The last policy alone is a poor measure: single updates drop a good one by hundreds.
-- Nothing is judged before both sides have every seed of a look; until then only counts are shown.
-- *Mean gate*: non-inferior, a one-sided permutation test that `fast` is better than SB3 minus a margin of 0.75
-  standard deviations of the SB3 seeds (at least 1 % of SB3's mean). Two looks, at 30 and 60 seeds a side, each at
-  .0294 (Pocock), which keeps .05 for both: a task that passes at 30 is not extended, one that does not pass at 60
-  fails. Equal learners of normal returns pass at 30 in 84 % of cases, by 60 in 99 %.
-- *Strict gate*, where 100 seeds are affordable, one look at .05: the same test with a margin of 0.5 standard
-  deviations (equals pass in 97 %), and of the lower tail: at most 25 % of `fast`'s seeds fall below SB3's worst decile
-  (of equals 10 % do; one-sided bootstrap; equals pass in 86 %, a learner with 25 % there in 5 %). Elsewhere the tail
-  is reported.
-- *Amended* on 2026-11-16, after CartPole's strict look had failed by its tail (18 % of `fast` below, bound 29 %) and
-  before any further score was seen (a few seeds begun to look for a defect were thrown away unread): equals fail that
-  look 17 times in 100, so a strict gate has a second look, at
-  200 fresh seeds a side (none of the first 100) and .01, which decides; equals pass it in 94 %, a learner with 25 %
-  below in 1 %. A bad learner passes one of the two in 6 % at most. The failed look stays in the table.
-- *frozen_lake* was added on 2026-11-16, for observations that are numbers of states, after one of twelve longer
-  trainings with `fast` had stayed at 0.15 and none of ten with SB3; no score of this plan had been seen.
-- *lunar_lander_landing* was added on 2026-11-17, before any score of it was seen: at the 98,304 steps of *lunar_lander*
-  neither side lands yet. It is the catalog's config at its full length, where seeds of `fast` had reached 200 and more.
-- Where a defect of `fast` is found and mended, its side of the affected tasks is trained again from nothing, and the
+  The last policy alone is a poor measure: single updates can lower a good one by hundreds.
+- Nothing is judged before both sides have every seed of a look. Until then the script shows only counts.
+- *Mean gate*: non-inferiority. A one-sided permutation test shows that `fast` is better than SB3 minus a margin of 0.75
+  standard deviations of the SB3 seeds (at least 1 % of SB3's mean). There are two looks, at 30 and 60 seeds per side,
+  each at .0294 (Pocock), which keeps .05 for both. A task that passes at 30 is not extended; one that does not pass at
+  60 fails. Equal learners with normal returns pass at 30 in 84 % of cases, and by 60 in 99 %.
+- *Strict gate*, for tasks that can afford 100 seeds: one look at .05. It is the same test with a margin of 0.5 standard
+  deviations (equals pass in 97 %), plus a test of the lower tail: at most 25 % of `fast`'s seeds fall below SB3's worst
+  decile (10 % of equals do; one-sided bootstrap; equals pass in 86 %, a learner with 25 % there in 5 %). For other
+  tasks, the tail is only reported.
+- *Amended* on 2026-11-16. CartPole's strict look had failed by its tail (18 % of `fast` below, bound 29 %), and no
+  further score had been seen; a few seeds that were started to look for a defect were deleted unread. Equals fail that
+  look 17 times in 100. So a strict gate has a second look that decides, with 200 fresh seeds per side (none of the
+  first 100) at .01. Equals pass it in 94 %, a learner with 25 % below in 1 %. A bad learner passes one of the two in at
+  most 6 %. The failed look stays in the table.
+- *frozen_lake* was added on 2026-11-16, for observations that are state numbers. One of twelve longer trainings with
+  `fast` had stayed at 0.15, and none of ten with SB3; no score of this plan had been seen.
+- *lunar_lander_landing* was added on 2026-11-17, before any of its scores was seen: at the 98,304 steps of
+  *lunar_lander* neither side lands yet. It is the catalog's config at full length; there, seeds of `fast` had reached
+  200 and more.
+- If a defect of `fast` is found and fixed, its side of the affected tasks is trained again from the start, and the
   table says so. Nothing is tuned after a look.
 """
 
@@ -66,7 +67,7 @@ LAST = 10
 
 @dataclass(frozen=True)
 class Task:
-    """One task: what is trained, from how many start states it is scored, whether it has a strict gate."""
+    """One task: its training, the number of start states it is scored from, whether it has a strict gate."""
 
     env: dict[str, Any]
     algo: dict[str, Any]
@@ -144,13 +145,15 @@ TASKS = {
 HEADER = """\
 # Does `fast` learn as well as Stable-Baselines3?
 
-Written by `python bench/learning.py`, which has the plan; every seed's score is in `learning.jsonl`. Scores are means
-of greedy returns over a seed's last 10 iterations. *Bound* is the one-sided lower bound of the difference of the means
-(`fast` − SB3) at the level of the look; it must lie above the *limit*. *Below* is the share of `fast`'s seeds below
-SB3's worst decile (of equals 10 %) and its upper bound, which the strict gate wants at 25 % at most. *Worst tenth* are
-the means of the worst tenth of the seeds.
+For anyone who asks whether the fast trainer can be trusted. Written by `python bench/learning.py`, which contains the plan;
+`learning.jsonl` has every seed's score. A score is the mean of greedy returns over a seed's last 10 iterations.
 
-| task | steps | gate | seeds a side | SB3 mean (sd) | `fast` mean (sd) | bound | limit | worst tenth SB3 / `fast` | below | verdict |
+- *Bound*: the one-sided lower bound of the difference of means (`fast` − SB3) at the look's level. It must be above the *limit*.
+- *Below*: the share of `fast`'s seeds below SB3's worst decile (10 % for equals), and its upper bound. The strict gate
+  allows at most 25 % there.
+- *Worst tenth*: the means of the worst tenth of the seeds.
+
+| task | steps | gate | seeds per side | SB3 mean (sd) | `fast` mean (sd) | bound | limit | worst tenth SB3 / `fast` | below | verdict |
 |---|---|---|---|---|---|---|---|---|---|---|
 """  # noqa: E501
 
@@ -180,13 +183,13 @@ def judgements(name: str, gate: Gate) -> list[Judgement]:
 
 
 def judgement(name: str, gate: Gate) -> Judgement | None:
-    """Return the look that decides a gate; None where seeds are missing."""
+    """Return the look that decides a gate; None if seeds are missing."""
     found = judgements(name, gate)
     return found[-1] if found and (found[-1].passed or len(found) == len(gate.looks)) else None
 
 
 def needed(name: str, gate: Gate) -> range:
-    """Return the places whose seeds a gate needs next; those of its last look where it is decided."""
+    """Return the places whose seeds a gate needs next; those of its last look if it is decided."""
     found = judgements(name, gate)
     is_decided = judgement(name, gate) is not None
     return gate.looks[len(found) - 1 if is_decided else len(found)].places
@@ -219,7 +222,7 @@ def train(name: str, side: str, place: int) -> None:
 
 
 def versions(side: str) -> str:
-    """Name what trained a seed: packages, and for `fast` a hash of its code."""
+    """Name the code that trained a seed: packages, and for `fast` a hash of its code."""
     packages = ["gymnasium", "numpy", *(("stable-baselines3", "torch") if side == "sb3" else ("rlx",))]
     found = [f"{package} {metadata.version(package)}" for package in packages]
     return ", ".join(found if side == "sb3" else [*found, f"code {_code()}"])
@@ -231,10 +234,10 @@ def _code() -> str:
 
 
 def show_counts() -> None:
-    """Print how many seeds there are, and nothing of what they scored."""
+    """Print the number of seeds, and none of their scores."""
     for name, task in TASKS.items():
         have = ", ".join(f"{side} {len(scores(name, side))}" for side in SIDES)
-        print(f"{name}: {have}; needed a side: {max(needed(name, gate).stop for gate in task.gates)}")
+        print(f"{name}: {have}; needed per side: {max(needed(name, gate).stop for gate in task.gates)}")
 
 
 def table() -> str:
@@ -270,7 +273,7 @@ def _verdict(found: Judgement, *, is_last: bool) -> str:
 
 def _open(name: str, gate: Gate) -> list[str]:
     have = " / ".join(str(len(scores(name, side))) for side in SIDES)
-    return [have, *[""] * 6, f"open: needs {needed(name, gate).stop} a side"]
+    return [have, *[""] * 6, f"open: needs {needed(name, gate).stop} per side"]
 
 
 def main() -> int:

@@ -1,11 +1,11 @@
-"""The ledger: reading, proving and replaying 10,000 events, beside a plain loop of `json.loads` over the same file.
+"""Measure the ledger: read, check and replay 10,000 events, next to a plain loop of `json.loads` over the same file.
 
     python bench/ledger.py [--rows 10000] [--rounds 7]
 
-The rows are those of studies that go on: a candidate is proposed, checked, launched, run, scored on three seeds and
-decided. Proving reads every row, its hash and its place in the chain; replaying makes the state of the study from them.
-Both are in seconds of the processor, so that a busy machine does not count. An append proves the whole chain too,
-under the lock, before it writes; it is in seconds of the clock, and most of it is the fsync of the disk in use.
+The rows are those of a running study: a candidate is proposed, checked, launched, run, scored on three seeds and
+decided. Checking reads every row, its hash and its place in the chain. Replaying derives the study's state. Both are in
+CPU seconds, so that a busy machine does not count. An append also checks the whole chain, under the lock, before it
+writes. It is in wall seconds; the disk's fsync takes most of them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 from rig import measure
 
-from rlx.study.ledger import Held, Ledger
-from rlx.study.state import replay
+from rlx.study.ledger.ledger import Held, Ledger
+from rlx.study.ledger.state import replay
 
 LIMIT_SECONDS = 0.3
 MEMORY = Path("/dev/shm")
@@ -80,7 +80,7 @@ def _measure(path: Path, rounds: int) -> list[list[str]]:
         "json.loads of every row, nothing else": plain,
         "json.loads of every row and its body": best(lambda: _twice(path), rounds),
         "read and prove the chain": best(lambda: Ledger(path).events(), rounds),
-        "replay what was read": best(lambda: replay(events), rounds),
+        "replay the rows": best(lambda: replay(events), rounds),
     }
     whole = best(lambda: replay(Ledger(path).events()), rounds)
     rows = [[name, f"{seconds:.3f}", f"{seconds / plain:.1f}", ""] for name, seconds in took.items()]
@@ -93,7 +93,7 @@ def _twice(path: Path) -> list[Any]:
 
 
 def _appends(path: Path, rounds: int) -> list[list[str]]:
-    """What one durable append costs on this disk, in a short ledger."""
+    """Return the cost of one durable append on this disk, in a short ledger."""
     log = Ledger(path)
     log.append("created", contract="c" * 64)
     took = best(lambda: log.append("refused"), rounds, clock=time.perf_counter)

@@ -1,10 +1,10 @@
-"""Listing runs: `rlx ls` over 1,000 and 10,000 runs, cold and warm, and what the peers' own lists cost.
+"""Measure listing runs: `rlx ls` over 1,000 and 10,000 runs, cold and warm, and the peers' own lists.
 
     python bench/listing.py [--peers VENV] [--rounds 10] [--peer-runs 100]
 
-The first `rlx ls` of a project reads every run folder (cold); later ones stat them (warm). Every run has 10 metrics of
-100 points. Peers list runs made through their own API, by their own command; TensorBoard has none, so its reader reads
-the last values.
+The first `rlx ls` of a project reads every run folder (cold); later ones only stat them (warm). Every run has 10
+metrics of 100 points. Peers list runs that were made through their own API, with their own command. TensorBoard has no
+such command, so its reader reads the last values.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _row(name: str, count: int, took: float, bare: float, limit: float | None = 
 
 def _theirs(place: Path, installed: peers.Peers, count: int) -> list[list[str]]:
     rows = []
-    for name, prepare in {"trackio": _trackio, "mlflow": _mlflow, "tensorboard": _tensorboard}.items():
+    for name, prepare in {"trackio": _trackio, "mlflow": mlflow_list, "tensorboard": tensorboard_list}.items():
         if not installed.has(name):
             rows.append([name, f"{count:,}", "not installed", "", ""])
             continue
@@ -100,7 +100,8 @@ def _theirs(place: Path, installed: peers.Peers, count: int) -> list[list[str]]:
 Prepared = tuple[str, measure.Command, dict[str, str]]
 
 
-def _mlflow(installed: peers.Peers, folder: Path, count: int) -> Prepared:
+def mlflow_list(installed: peers.Peers, folder: Path, count: int) -> Prepared:
+    """Make runs in MLflow, and return how it lists them."""
     env = {"MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
     measure.seconds([installed.python, "-c", MAKE_MLFLOW, str(count)], cwd=folder, env={**peers.QUIET, **env})
     return "mlflow runs list", [installed.program("mlflow"), "runs", "list", "--experiment-id", "0"], env
@@ -112,8 +113,9 @@ def _trackio(installed: peers.Peers, folder: Path, count: int) -> Prepared:
     return "trackio list runs (names only)", [installed.program("trackio"), "list", "runs", "--project", "bench"], env
 
 
-def _tensorboard(installed: peers.Peers, folder: Path, count: int) -> Prepared:
-    from rlx.runs.tensorboard import EventWriter
+def tensorboard_list(installed: peers.Peers, folder: Path, count: int) -> Prepared:
+    """Make logs of TensorBoard, and return how its reader reads the last values."""
+    from rlx.runs.tensorboard_writer import EventWriter
 
     for number in range(count):
         writer = EventWriter(folder / "logs" / f"run_{number}")

@@ -1,4 +1,4 @@
-"""Logging: microseconds for one row of 20 scalars that a kill -9 cannot take back, beside the peers.
+"""Measure logging: microseconds for one row of 20 scalars that survives kill -9, next to the peers.
 
 python bench/log_rows.py [--peers VENV] [--rows 20000]
 """
@@ -84,7 +84,7 @@ def _row(name: str, took: float, base: float) -> list[str]:
 
 
 def _best(log: Callable[[int], None], rows: int, *, rounds: int = 50) -> float:
-    """Return the best round's microseconds a row."""
+    """Return the best round's microseconds per row."""
     each = max(1, rows // rounds)
     times = []
     for number in range(rounds):

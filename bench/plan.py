@@ -1,11 +1,12 @@
-"""How the levels and futility limits in src/rlx/compare/looks.py were found; about two minutes.
+"""Find the levels and futility limits in src/rlx/compare/interim_plan.py; about two minutes.
 
     python bench/plan.py
 
-Levels: among those that add up to at most .05 (so that no shape of returns and no dependence between looks can make
-`better` and `worse` together err more often), find 1.5 sd at ten seeds nine times in ten and accept a candidate that
-fails on a quarter of its seeds at most one time in ten even without futility stops, take the one that finds most by
-24 seeds. Futility: among limits that spend at most 6.4 candidate seeds on equal learners, the one that loses least.
+Levels must add up to at most .05. Then `better` and `worse` together cannot err more often, for any shape of returns
+and any dependence between looks. They must find 1.5 sd at ten seeds nine times in ten. They must accept a candidate
+that fails on a quarter of its seeds at most one time in ten, even without futility stops. Of those, the script takes
+the levels that find most by 24 seeds. Futility: of the limits that spend at most 6.4 candidate seeds on equal
+learners, it takes the one that loses least.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from rlx.compare.looks import PLAN
+from rlx.compare.interim_plan import PLAN
 from rlx.compare.permutation import permutation_tails
 
 SIMULATIONS = 40_000
@@ -45,7 +46,7 @@ class Cell:
         self.tails = {size: tails(baseline[:, : max(10, size)], candidate[:, :size]) for size in SIZES}
 
     def play(self, better: Levels, worse: Levels, futile: Limits = NEVER) -> dict[str, float]:
-        """Return how often it ends as better (by 10, by 24) and worse, and the candidate seeds it takes."""
+        """Return how often it ends as better (by 10, by 24) and worse, and the candidate seeds it uses."""
         count = len(self.tails[3][0])
         going, gains, harms, spent, last = np.ones(count, bool), np.zeros(count), np.zeros(count), np.zeros(count), 0
         at_ten = 0.0

@@ -1,10 +1,10 @@
-"""Real return shapes for bench/verdict.py: CartPole trainings by rlx, resumable, written to bench/pools.json.
+"""Make real return shapes for bench/verdict.py: CartPole trainings by rlx, resumable, written to bench/pools.json.
 
     nice -n 15 python bench/pools.py [--seeds 40] [--again]
 
-Does nothing where the file has that many seeds, unless told to make it again. Trains in bench/.pools (not committed): a
+It does nothing if the file has that many seeds, unless `--again` is given. It trains in bench/.pools (not committed): a
 config that learns late on some seeds (`base`) and one with twice the epochs (`epochs`), 4,096 steps each, about 6 CPU
-seconds a seed. The scores are the report evaluations of the final policies.
+seconds per seed. The scores are the report evaluations of the final policies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from rlx import files
-from rlx.compare.comparison import reports_of
+from rlx.compare.comparison import required_scores
 from rlx.runs.run import Run
 
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ def trained(name: str, seeds: int) -> Run:
 
 def pool(run: Run) -> dict[str, object]:
     """Return a run's scores by seed, with what made them."""
-    (fingerprint, reports), *_ = reports_of(run).items()
+    (fingerprint, reports), *_ = required_scores(run).items()
     return {
         "config": run.config,
         "fingerprint": fingerprint,

@@ -1,16 +1,16 @@
-"""What sealing costs: ten checkpoints measured in a box beside the same ten measured plainly; a few minutes.
+"""Measure the cost of sealing: ten checkpoints evaluated in a sandbox and without one; a few minutes.
 
     python bench/seal.py [TASK ...] [--rounds 5] [--episodes 20]
 
-Both are commands, from their start to their end. *Plain* does what `rlx eval` does with a checkpoint (read, rebuild,
-retrace, play), without its yardsticks. *Sealed* is one call of `sealed`, as a study makes it: it tries the sandbox out,
-verifies the pinned tree, stages and hashes the checkpoints, starts the evaluator's own process in its box and measures
-there. The start of that process is shared by a side's ten checkpoints. They play the same episodes, take turns, and
-must find the same returns; the best round of each counts. Shown beside it, without a promise: the ratio of *CPU*
-seconds of all processes; *without starts*, the call alone over the plain work alone in a process that has everything
-imported; and *served*, the same policy as a foreign one, in a process of its own for each checkpoint.
+Both are whole commands. *Plain* does what `rlx eval` does with a checkpoint (read, rebuild, check parity, play),
+without the reference policies. *Sealed* is one call of `sealed`, as a study makes it: it tests the sandbox, verifies
+the pinned tree, stages and hashes the checkpoints, starts the evaluator's process in its sandbox and measures there.
+The ten checkpoints of a side share that start. Both play the same episodes, take turns, and must find the same
+returns. The best round of each counts. Also shown, without a promise: the ratio of *CPU* seconds of all processes;
+*without starts*, the call alone over the plain work alone in a process that has imported everything; and *served*,
+the same policy as a foreign one, in its own process for each checkpoint.
 
-One policy is trained for each task (in bench/.seal, not committed) and copied ten times. Exits 1 where a promise is
+One policy is trained per task (in bench/.seal, not committed) and copied ten times. Exits with 1 if a promise is
 broken.
 """
 
@@ -38,7 +38,7 @@ Returns = list[float]
 
 @dataclass(frozen=True)
 class Task:
-    """A catalog config, for how many steps it is trained, and what sealing it may cost."""
+    """A catalog config, its training steps, and the promised cost of sealing."""
 
     config: str
     steps: int
@@ -50,7 +50,7 @@ TASKS = {"CartPole-v1": Task("cartpole", 60_000, 1.3), "Hopper-v5": Task("hopper
 
 @dataclass(frozen=True)
 class Taken:
-    """One command: wall and CPU seconds in all, wall seconds of the measuring alone, and what it found."""
+    """One command: wall and CPU seconds in all, wall seconds of the measuring alone, and the returns."""
 
     seconds: float
     cpu: float
@@ -60,10 +60,10 @@ class Taken:
 
 def plain(folder: Path, config: dict[str, Any], episodes: int) -> Returns:
     from rlx.config.load import parse
-    from rlx.evaluate.measure import fitting
+    from rlx.evaluate.measure import rebuild_fitting
     from rlx.evaluate.protocol import Protocol
     from rlx.evaluate.rollout import Evaluator
-    from rlx.runs import checkpoint
+    from rlx.runs.checkpoints import checkpoint
 
     def measured() -> Returns:
         root = folder / "evaluator"
@@ -71,7 +71,7 @@ def plain(folder: Path, config: dict[str, Any], episodes: int) -> Returns:
         found: Returns = []
         with Evaluator(protocol) as evaluator:
             for path in paths(folder):
-                policy, _ = fitting(evaluator, checkpoint.read(path, with_replay=False), named=())
+                policy, _ = rebuild_fitting(evaluator, checkpoint.read(path, with_replay=False), named=())
                 found += evaluator.evaluate(policy).returns.tolist()
         return found
 
@@ -79,16 +79,17 @@ def plain(folder: Path, config: dict[str, Any], episodes: int) -> Returns:
 
 
 def sealed(folder: Path, config: dict[str, Any], episodes: int, policy: str | None = None) -> Returns:
-    from rlx.evaluate.pin import Pin
-    from rlx.evaluate.seal import Seal, Subject
-    from rlx.evaluate.seal import sealed as seal_and_measure
+    from rlx.evaluate.checkpoint_evaluation import Subject
+    from rlx.evaluate.sealed.pinned_tree import PinnedTree
+    from rlx.evaluate.sealed.sealed_evaluation import SealedEvaluation
+    from rlx.evaluate.sealed.sealed_evaluation import evaluate_sealed as seal_and_measure
 
     def measured() -> Returns:
         worktree = folder / "worktree" if policy else None
-        pinned = Pin.open(folder / "evaluator")
-        seal = Seal(config, pinned, "search", FIRST, episodes, policy=policy, policy_root=worktree)
+        pinned = PinnedTree.open(folder / "evaluator")
+        seal = SealedEvaluation(config, pinned, "search", FIRST, episodes, policy=policy, policy_root=worktree)
         subjects = [Subject(path, None, path.with_suffix(".json")) for path in paths(folder)]
-        documents = [one.required() for one in seal_and_measure(seal, subjects)]
+        documents = [one.require_document() for one in seal_and_measure(seal, subjects)]
         return [row["return"] for document in documents for row in document["episodes"]]
 
     return timed(measured)
@@ -98,11 +99,15 @@ def served(folder: Path, config: dict[str, Any], episodes: int) -> Returns:
     return sealed(folder, config, episodes, policy="rlx")
 
 
-KINDS: dict[str, Callable[[Path, dict[str, Any], int], Returns]] = {"plain": plain, "sealed": sealed, "served": served}
+KINDS: dict[str, Callable[[Path, dict[str, Any], int], Returns]] = {
+    "plain": plain,
+    "sealed": sealed,
+    "served": served,
+}
 
 
 def timed(measured: Callable[[], Returns]) -> Returns:
-    """Do it, and tell the command that started this one how long it took and what it found."""
+    """Do it, and report duration and returns to the parent command."""
     start = time.perf_counter()
     found = measured()
     print(json.dumps({"inner": time.perf_counter() - start, "returns": found}))
@@ -114,7 +119,7 @@ def paths(folder: Path) -> list[Path]:
 
 
 def trained(task: Task) -> Path:
-    """Return the run that a task's policy comes from, training it where it is not there."""
+    """Return the run that a task's policy comes from, training it if it is missing."""
     root = HERE / task.config
     root.mkdir(parents=True, exist_ok=True)
     (root / "rlx.toml").touch()
@@ -129,8 +134,8 @@ def trained(task: Task) -> Path:
 
 
 def lay_out(task: Task, folder: Path) -> None:
-    """Lay a side out: a tree that is pinned, a policy ten times, and its config."""
-    from rlx.evaluate.pin import pin
+    """Prepare one side: a pinned tree, ten copies of a policy, and its config."""
+    from rlx.evaluate.sealed.pinned_tree import pin_tree
     from rlx.runs.run import Run
 
     run = Run(trained(task))
@@ -138,7 +143,7 @@ def lay_out(task: Task, folder: Path) -> None:
         shutil.copytree(next(iter(run.seeds)).checkpoints / "latest", path)
     (folder / "worktree").mkdir()
     (folder / "worktree" / "rlx.toml").touch()
-    pin(folder / "worktree", folder / "evaluator")
+    pin_tree(folder / "worktree", folder / "evaluator")
     (folder / "config.json").write_text(json.dumps(run.config))
 
 

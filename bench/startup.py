@@ -1,4 +1,4 @@
-"""Start-up: what one look costs, as a multiple of the bare interpreter's own start, beside the peers.
+"""Measure start-up: the cost of one command as a multiple of the bare interpreter's start, next to the peers.
 
 python bench/startup.py [--peers VENV] [--rounds 20]
 """

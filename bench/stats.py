@@ -1,11 +1,12 @@
-"""The speed of the statistics: exact tests, and bootstrap intervals beside rliable's algorithm; about a minute.
+"""Measure the statistics: exact tests, and bootstrap intervals next to rliable's algorithm; about a minute.
 
     python bench/stats.py [--peers VENV] [--rounds 5]
 
-CPU seconds of this process, best of some rounds. rliable itself is measured where the peers' environment can import it
-(1.2.0 does not with pandas 3); its algorithm is re-measured always: for each of 20,000 repetitions redraw the runs of
-every task, take the interquartile mean, at the end the percentiles (Agarwal et al. 2021). Exits 1 where a promise is
-broken. (Not named `statistics`: scripts here would then hide Python's own module from everything they import.)
+Shown are CPU seconds of this process, best of some rounds. rliable itself is measured if the peers' environment can
+import it (1.2.0 cannot with pandas 3). Its algorithm is always measured: for each of 20,000 repetitions, redraw the
+runs of every task and take the interquartile mean; at the end, take the percentiles (Agarwal et al. 2021). Exits with
+1 if a promise is broken. (Not named `statistics`: scripts here would then hide Python's own module from their
+imports.)
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def loop_interval(scores: np.ndarray) -> tuple[float, float]:
 
 
 def rliable_interval(scores: np.ndarray, python: str) -> tuple[float, float, float] | None:
-    """Return milliseconds and interval of rliable itself; None where it cannot be imported."""
+    """Return milliseconds and interval of rliable itself; None if it cannot be imported."""
     done = subprocess.run([python, "-c", RLIABLE, repr(scores.tolist())], capture_output=True, text=True)
     if done.returncode:
         return None

@@ -1,12 +1,13 @@
-"""Training cost: `fast` against one-thread SB3, a CleanRL-style PPO and sbx, whole trainings, interleaved.
+"""Measure the cost of training: `fast` against one-thread SB3, a CleanRL-style PPO and sbx.
 
     python bench/train.py [TASK ...] [--repeats 5] [--only TABLE] [--quick] [--peers VENV]
 
-A training is what a user starts: import, environments, logging, periodic evaluation, checkpoints and the evaluations
-of the untrained and the final policy; `fast` through `rlx train`. The CleanRL-style one neither evaluates nor saves.
-Every repeat runs each of them once; medians and ranges. CPU seconds are those of all processes a training starts.
-A ratio stands only where the task passed the learning gate (bench/learning.py). It writes bench/train.md table by
-table, of the first one the rows of the tasks it timed: some twenty minutes on a machine with nothing else to do.
+A training is what a user starts: import, environments, logging, periodic evaluation, checkpoints, and the evaluations
+of the untrained and the final policy. `fast` runs through `rlx train`. The CleanRL-style script neither evaluates nor
+saves. Every repeat runs each contestant once; the tables show medians and ranges. CPU seconds include all processes
+that a training starts. A ratio is shown only if the task passed the learning gate (bench/learning.py). The script
+writes bench/train.md table by table, and in the first table only the rows of the timed tasks. It takes about twenty
+minutes on an idle machine.
 """
 
 from __future__ import annotations
@@ -38,18 +39,22 @@ TABLE = Path(__file__).parent / "train.md"
 REPORT_EPISODES = 20
 EVALUATIONS, EPISODES = 4, 5
 FEWEST_REPEATS, FEW_REPEATS = 5, 3
-"""Of what is written down; of what takes minutes (ten seeds, 32 seeds)."""
+"""Repeats of every stored table, and of the tables that take minutes (ten seeds, 32 seeds)."""
 HEADER = """\
 # What a training costs
 
-Written by `python bench/train.py`. Whole trainings on one thread each: import, logging, evaluations, checkpoints (the
-CleanRL-style one has neither evaluations nor checkpoints). Median (range) of the repeats, in which all take turns, each
-on another seed. A ratio is what another takes over what `fast` takes in the same repeat; it stands only where
-`fast` passed the [learning gate](learning.md). *Steps played* are those of training and of all evaluations, which last
-as long as the policies do; rlx alone plays 20 episodes of the random policy too. *Env stepping alone* is what so many
-steps take of `fast`'s CPU seconds. LunarLander's ratio to SB3
-says more about evaluations than about training: in three seeds looked at apart (on a busy machine, imports not counted)
-they took 12.6 of 19.0, 13.2 of 18.6 and 3.8 of 9.1 of SB3's CPU seconds. Were they free, about 3 would be left of it.
+For anyone who asks how fast rlx trains. Written by `python bench/train.py`. These are whole trainings on one thread,
+with import, logging, evaluations and checkpoints. The CleanRL-style script has neither evaluations nor checkpoints.
+Numbers are the median (range) of the repeats. The contestants take turns, each repeat with another seed.
+
+- *Ratio*: the cost of the contestant divided by the cost of `fast` in the same repeat. It is shown only if `fast`
+  passed the [learning gate](learning.md).
+- *Steps played*: training and all evaluations, which last as long as the policies do. Only rlx also plays 20 episodes
+  of the random policy.
+- *Env stepping alone*: the share of `fast`'s CPU seconds that this many environment steps take.
+- LunarLander's ratio to SB3 says more about evaluations than about training. In three seeds examined separately (on a
+  busy machine, without imports), evaluations took 12.6 of 19.0, 13.2 of 18.6 and 3.8 of 9.1 of SB3's CPU seconds.
+  Without them, the ratio would be about 3.
 """
 PLACES = ("fast", "sb3", "cleanrl-style", "sbx")
 
@@ -64,7 +69,7 @@ class Timed:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The config of one training, and what a peer needs beside it."""
+        """The config of one training, and the additional settings of a peer."""
         task = learning.TASKS[self.gate]
         env = {**task.env, "num_envs": self.num_envs or task.env["num_envs"]}
         every = self.steps // EVALUATIONS
@@ -92,7 +97,7 @@ class Contest:
         self.names = [name for name in PLACES if name != "sbx" or installed.has("sbx-rl")]
 
     def command(self, name: str, spec: dict[str, Any], *, seeds: Sequence[int] = (0,)) -> Command:
-        """Return the command of one whole training in a fresh folder; of several seeds where it is rlx's."""
+        """Return the command of one whole training in a fresh folder; rlx can train several seeds."""
         self._count += 1
         folder = self._place / f"{name}_{self._count}"
         folder.mkdir()
@@ -158,7 +163,7 @@ def _ratios(theirs: list[Cost], ours: list[Cost], kind: str) -> str:
 
 
 def has_passed(gate: str) -> bool:
-    """Say whether a task passed every gate of its that is decided, the mean gate among them."""
+    """Return whether a task passed all its decided gates, including the mean gate."""
     found = [learning.judgement(gate, one) for one in learning.TASKS[gate].gates]
     return learning.judgement(gate, MEAN) is not None and all(one.passed for one in found if one)
 
@@ -182,7 +187,7 @@ def env_seconds(task: Timed) -> float:
 
 
 def growth(contest: Contest, times: Sequence[int]) -> list[list[str]]:
-    """Return what `fast` costs for so many times the steps and the seeds: CPU seconds, each a unit, the env's share."""
+    """Return the cost of `fast` for multiples of steps and seeds: CPU seconds, CPU seconds per unit, the env share."""
     task = TASKS["CartPole, 8 envs"]
     rows = []
     for factor in times:
@@ -227,7 +232,7 @@ def weights(command: Command) -> dict[int, str]:
 
 
 def worlds(contest: Contest, repeats: int, seeds: int = 32) -> list[list[str]]:
-    """Return the CPU seconds a seed of CartPole as arrays, many seeds in one run, and of one SB3 seed of CartPole."""
+    """Return the CPU seconds per seed of CartPole as arrays, many seeds in one run, and of one SB3 seed of CartPole."""
     spec = Timed("cartpole", 51_200).spec
     batched = {**spec, "env": {**spec["env"], "id": "carts.py:Carts"}}
     ours, theirs = [], []
@@ -276,15 +281,15 @@ TITLES = {
     "growth": "`fast` on CartPole: more steps, more seeds",
     "ten": "Ten seeds of CartPole, 50,000 steps, on two cores",
     "worlds": "CartPole's dynamics as arrays, 51,200 steps",
-    "weights": "Ten seeds' weights, the same bits as among ten",
+    "weights": "Same weights, trained together and separately",
 }
 HEADERS = {
     "whole": ["task", "contestant", "steps played", "CPU s", "wall s", "CPU ratio", "wall ratio", "env stepping alone"],
     "first": ["what", "wall s"],
-    "growth": ["size", "CPU s, steps", "a unit", "env stepping alone", "CPU s, seeds", "a unit", "env stepping alone"],
+    "growth": ["size", "CPU s, steps", "per unit", "env share", "CPU s, seeds", "per unit", "env share"],
     "ten": ["contestant", "wall s", "CPU s", "wall ratio"],
-    "worlds": ["contestant", "seeds", "CPU s a seed", "ratio"],
-    "weights": ["trained", "seeds"],
+    "worlds": ["contestant", "seeds", "CPU s per seed", "ratio"],
+    "weights": ["trained", "seeds with identical weights"],
 }
 
 
@@ -303,7 +308,7 @@ def rows_of(part: str, contest: Contest, tasks: Sequence[str], repeats: int) -> 
 
 
 def section(part: str, rows: list[list[str]], repeats: int, note: str) -> str:
-    """Return a table as Markdown, with date, versions and what is to be said about the measurement."""
+    """Return a table as Markdown, with date, versions and a note on the measurement."""
     packages = ("gymnasium", "numpy", "stable-baselines3", "torch")
     versions = ", ".join(f"{package} {metadata.version(package)}" for package in packages)
     count = {"whole": repeats, "first": repeats, "ten": FEW_REPEATS, "worlds": FEW_REPEATS}.get(part, 1)
@@ -342,7 +347,7 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", default=list(TASKS), metavar="TASK")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", choices=list(TITLES), action="append", help="this table, not all of them")
-    parser.add_argument("--note", default="", help="what is to be said about the measurement, written below its tables")
+    parser.add_argument("--note", default="", help="a note on the measurement, written below its tables")
     parser.add_argument("--quick", action="store_true", help="one repeat of whole trainings, nothing is written")
     args = parser.parse_args()
     repeats = 1 if args.quick else args.repeats

@@ -1,13 +1,13 @@
-"""How often rlx's verdict errs, finds and is fooled, beside the rules that people use; under two minutes.
+"""Measure how often rlx's verdict errs, finds and is fooled, next to common rules; under two minutes.
 
     python bench/verdict.py [--simulations 20000]
 
-Every rule sees the same draws. Equal learners (A/A) come in five shapes, the fifth drawn from real pools that rlx
-trained (bench/pools.json, made by bench/pools.py). Ends with the promises and exits 1 where one is broken.
-Peers: *1 seed* and *mean of 3* take the higher one; *Welch* is the one-sided t-test at .05,
-looked at after every seed; *disjoint IQM* accepts when the 95 % bootstrap intervals of the interquartile means of
-5 v 5 do not overlap (Agarwal et al. 2021; all 126 resamples of five, not a sample of them); *AdaStop-like* is a
-permutation test at 5 v 5 and 10 v 10 with half of .05 each (after Mathieu et al. 2023, whose own program errs more).
+Every rule sees the same draws. Equal learners (A/A) come in five shapes; the fifth is drawn from real pools that rlx
+trained (bench/pools.json, made by bench/pools.py). It ends with the promises and exits with 1 if one is broken.
+Peers: *1 seed* and *mean of 3* take the higher one. *Welch* is the one-sided t-test at .05, looked at after every
+seed. *Disjoint IQM* accepts if the 95 % bootstrap intervals of the interquartile means of 5 v 5 do not overlap
+(Agarwal et al. 2021; all 126 resamples of five, not a sample of them). *AdaStop-like* is a permutation test at 5 v 5
+and 10 v 10 with half of .05 each (after Mathieu et al. 2023, whose own program errs more).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rlx.compare.looks import PLAN, available
+from rlx.compare.interim_plan import PLAN, available
 from rlx.compare.permutation import permutation_tails
 
 POOLS = Path(__file__).with_name("pools.json")
@@ -36,7 +36,7 @@ Floats = np.ndarray
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rule said of each simulated pair, and the candidate seeds it took."""
+    """A rule's answer for each simulated pair, and the candidate seeds it used."""
 
     better: Floats
     worse: Floats
@@ -44,7 +44,7 @@ class Outcome:
 
 
 class Draws:
-    """Simulated pairs, (simulations, 30) scores a side, with the p-values that several rules need."""
+    """Simulated pairs, (simulations, 30) scores per side, with the p-values that several rules need."""
 
     def __init__(self, baseline: Floats, candidate: Floats) -> None:
         self.baseline, self.candidate = baseline, candidate
@@ -270,7 +270,7 @@ def main() -> None:
 
 
 def promises(equal: dict[str, dict[str, Outcome]], other: dict[str, dict[str, Outcome]], seconds: float) -> bool:
-    """Print each promise beside what was measured."""
+    """Print each promise with the measured value."""
     stops, ten, adds, *_ = RULES
 
     def any_error(name: str) -> float:

@@ -1,4 +1,4 @@
-"""Write docs/reference and the plug-in's manifests from the code; `--check` fails where a file is stale."""
+"""Write docs/reference and the plug-in's manifests from the code; `--check` fails if a file is stale."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from rlx.hosts import manifests
+from rlx.hosts.agents import manifests
 from rlx.hosts.cli.commands import COMMANDS, GROUPS
 from rlx.hosts.cli.parser import parser_of
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def cli() -> str:
-    """Return the page of every command, from its parser."""
+    """Return the page that lists every command, from its parser."""
     os.environ["COLUMNS"] = "110"
     parts = ["# Commands\n", "Generated from the code by `make docs`.\n"]
     for group in GROUPS:
@@ -26,23 +26,38 @@ def cli() -> str:
 
 
 def config() -> str:
-    """Return the page of every config key, from the schema."""
-    from rlx.config.reference import page
+    """Return the page that lists every config key, from the schema."""
+    from rlx.config.docs_page import page
 
     return page()
 
 
+def topics() -> str:
+    """Return the page that lists the design topics with their cards, check, recipe and command."""
+    from rlx.design.topic_table import table_rows
+
+    lines = [
+        "# Design topics\n",
+        "Generated from the code by `make docs`. `rlx docs TOPIC --run` runs a topic's recipes.\n",
+    ]
+    lines += ["| topic | cards | check | recipe | command |", "|---|---|---|---|---|"]
+    for row in table_rows():
+        lines.append(f"| {row['topic']} | {row['cards']} | {row['check']} | {row['recipe']} | `{row['command']}` |")
+    return "\n".join(lines) + "\n"
+
+
 def version() -> str:
-    """Return the version, from its one place."""
+    """Return the version from pyproject.toml."""
     project: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return project["version"]
 
 
 def main(argv: list[str]) -> int:
-    """Write the files, or with `--check` compare them with what is there."""
+    """Write the files; with `--check`, only compare them."""
     written = {
         "docs/reference/cli.md": cli(),
         "docs/reference/config.md": config(),
+        "docs/reference/topics.md": topics(),
         **manifests.files(ROOT, version()),
     }
     stale = [name for name, text in written.items() if not _is_current(ROOT / name, text)]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import compileall
+import contextlib
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
 
 from rlx import files
+from rlx.hosts.cli.main import call
 from rlx.runs import process, store
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
@@ -32,6 +37,25 @@ TINY = {
     "eval": {"every": 512, "episodes": 2},
 }
 
+HERE = frozenset({
+    "analyze", "diagnose", "explain-metrics", "info", "logs", "ls", "note", "stop", "suggest", "summarize",
+    "tag", "untag", "wait",
+})  # fmt: skip
+"""Commands that neither start a process nor import the project's code: no seconds are spent on a new interpreter."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile rlx once, so that none of the many processes that the tests start has to, whatever the environment."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(Path(files.__file__).parent, quiet=2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Keep the compiled tests for the next collection, even if the environment keeps no compiled code."""
+    with mock.patch.object(sys, "dont_write_bytecode", False):
+        return (yield)
+
 
 @dataclass
 class Project:
@@ -41,7 +65,14 @@ class Project:
 
     def rlx(self, *words: str, code: int | None = 0, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         """Run an `rlx` command here; `code` is the exit code it must end with (None: any)."""
-        done = subprocess.run(
+        done = self._call(words) if words[0] in HERE else self._run(words, timeout)
+        if code is not None:
+            assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def _run(self, words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [sys.executable, "-m", "rlx", *words],
             cwd=self.root,
             capture_output=True,
@@ -50,10 +81,19 @@ class Project:
             stdin=subprocess.DEVNULL,
             env=self.environment(),
         )
-        if code is not None:
-            assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
+
+    def _call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command in this process, which has done the imports."""
+        output = io.StringIO()
+        errors = io.StringIO()
+        with (
+            contextlib.chdir(self.root),
+            mock.patch.dict(os.environ, self.environment(), clear=True),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(errors),
+        ):
+            code = call(list(words))
+        return subprocess.CompletedProcess(list(words), code, output.getvalue(), errors.getvalue())
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start an `rlx` command in a process group of its own and return at once."""

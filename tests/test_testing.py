@@ -11,8 +11,8 @@ import pytest
 
 from rlx.config.load import document
 from rlx.config.schema import Experiment
-from rlx.runs.checkpoint import Bundle, Checkpoint
-from rlx.testing import Rehearsal, TrainerContract, digest
+from rlx.runs.checkpoints.checkpoint import Bundle, Checkpoint
+from rlx.testing import RecordingSession, TrainerContract, digest
 from rlx.train.trainer import Trainer
 from tests.train.backends.sb3_examples import tiny
 
@@ -159,7 +159,7 @@ def test_a_bad_trainer_fails_where_it_is_bad(trainer: Callable[[], Any], word: s
 
 
 def test_a_rehearsal_saves_what_it_is_given(tmp_path: Path) -> None:
-    session = Rehearsal(tiny("ppo"), tmp_path, root=tmp_path)
+    session = RecordingSession(tiny("ppo"), tmp_path, root=tmp_path)
     made = Bundle(3, "counter", "counter", "exact", "", {"w": np.ones(2)}, {}, {}, {}, {})
     session.interrupt(lambda: made)
     assert session.saved.step == 3

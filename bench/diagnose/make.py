@@ -1,10 +1,10 @@
-"""Train the labelled runs of the diagnosis benchmark: real trainings through rlx, resumable, hours of them.
+"""Train the labelled runs of the diagnosis benchmark: real trainings through rlx, resumable, for hours.
 
     python bench/diagnose/make.py [--only TEXT ...] [--list] [--pack]
 
-Appends a line a training to bench/diagnose/.runs.jsonl as it finishes, on one thread; several processes can work on it
-at the same time. `--only` trains the cases whose names (`task/fault or variant/place`) contain a text. A line whose
-plan is no longer the one in `labelled/` is trained again. `--pack` puts all lines into runs.jsonl.xz, which is
+It appends one line per finished training to bench/diagnose/.runs.jsonl, on one thread. Several processes can work on
+it at the same time. `--only` trains the cases whose names (`task/fault or variant/place`) contain a text. A line
+whose plan differs from the one in `labelled/` is trained again. `--pack` puts all lines into runs.jsonl.xz, which is
 committed; `python bench/diagnose/run.py` judges them.
 """
 
@@ -38,7 +38,7 @@ def missing(only: list[str]) -> Iterator[Case]:
 
 
 def make(case: Case) -> str:
-    """Train a case, append its line, and say what came of it."""
+    """Train a case, append its line, and print the result."""
     began = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         run = train(case, Path(folder))
@@ -51,8 +51,8 @@ def make(case: Case) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT")
-    parser.add_argument("--list", action="store_true", help="show what is missing, train nothing")
-    parser.add_argument("--pack", action="store_true", help="pack what is there, train nothing")
+    parser.add_argument("--list", action="store_true", help="list the missing cases, train nothing")
+    parser.add_argument("--pack", action="store_true", help="pack the stored lines, train nothing")
     args = parser.parse_args()
     if not ONE_THREAD.items() <= os.environ.items():  # to be set before NumPy is loaded
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ONE_THREAD})

@@ -1,24 +1,24 @@
-"""Is the diagnosis right? Labelled trainings, most with a planted fault: what is found, missed and falsely alarmed.
+"""Is the diagnosis right? Judge labelled trainings, most with a planted fault: found, missed, false alarms.
 
     python bench/diagnose/run.py [--cases TEXT] [--stops]
 
-Judges the stored trainings (runs.jsonl.xz, made by make.py) in under a minute and writes bench/diagnose/table.md, next
-to the rules of the earlier tools on the same files. `--cases` shows what is found in the development cases whose names
-contain a text (`""` for all of them). `--stops` shows the healthy trainings to each rule at every row, as a `stop`
-section does while a run trains, and counts those that it would have ended.
+It judges the stored trainings (runs.jsonl.xz, made by make.py) in under a minute and writes bench/diagnose/table.md,
+next to the rules of earlier tools on the same files. `--cases` shows the findings in the development cases whose names
+contain a text (`""` for all). `--stops` shows the healthy trainings to each rule at every row, as a `stop` section does
+while a run trains, and counts those that the rule would have ended.
 
-What is fixed before any limit of a rule is set:
+Fixed before any limit of a rule was set:
 
 - *Cells*: 39 fault operators (config, reward, world, algorithm) in five worlds under PPO, DQN and SAC, not the full
-  product: 75 cells, five seeds each, every training with a seed of its own. Beside them as many healthy runs: sane
-  variants of each task's tuned config. The first plan had 118 cells and 1,078 trainings. For want of time it was cut by
-  cost alone, twice: before anything was diagnosed, and (TD3 and five costly cells) after the development split's first
-  seeds had been.
-- *Split*: by a hash of operator × world (of variant × world for healthy runs): `labelled.cases.split`. Limits may be
-  chosen on `dev` alone; of `test` only the totals are shown.
-- *Fault*: counts only where the final returns of its seeds, in the task as it should be, lie significantly below those
-  of all healthy runs of the same task (one-sided permutation test, p < .05).
-- *Healthy*: a tuned config that did learn, 60 % of the way from the random policy's return to a good one.
+  product: 75 cells, five seeds each, every training with its own seed. There are as many healthy runs: sane variants of
+  each task's tuned config. The first plan had 118 cells and 1,078 trainings. It was cut for lack of time, by cost
+  alone, twice: before anything was diagnosed, and (TD3 and five costly cells) after the first seeds of the development
+  split had been.
+- *Split*: by a hash of operator × world (variant × world for healthy runs): `labelled.cases.split`. Limits may be
+  chosen only on `dev`; of `test`, only the totals are shown.
+- *Fault*: counts only if the final returns of its seeds, in the correct task, are significantly below those of all
+  healthy runs of the same task (one-sided permutation test, p < .05).
+- *Healthy*: a tuned config that learned: at least 60 % of the way from the random policy's return to a good one.
 - *Flagged*: at least one finding that is more than a remark (severity high or medium). *Top-1*: the first of these is
   one of the rules that the operator names as right (`labelled.operators`).
 """
@@ -40,17 +40,17 @@ from labelled.pack import unpack
 from labelled.replay import stopped_by
 
 from rlx import files
-from rlx.diagnose import reading
-from rlx.diagnose.case import Case as RunCase
+from rlx.diagnose import load_case
 from rlx.diagnose.diagnose import diagnose
+from rlx.diagnose.run_case import RunCase
 
 TABLE = Path(__file__).parent / "table.md"
 SPLITS = ("dev", "test")
 HEADER = """\
 # Is the diagnosis right?
 
-Written by `python bench/diagnose/run.py`, which says what counts as what. *Top-1* is the share of the flagged faults
-whose first finding is right; *of all* counts those that were missed as well.
+For anyone who asks how far to trust `rlx diagnose`. Written by `python bench/diagnose/run.py`, which defines the terms.
+*Top-1* is the share of flagged faults whose first finding is right; *of all* also counts the missed ones.
 
 | rules | split | faults | precision | recall | top-1 (of all) | healthy | false alarms |
 |---|---|---|---|---|---|---|---|
@@ -69,7 +69,7 @@ RULES: dict[str, Rules] = {"rlx": ours, "earlier tools": earlier.findings}
 def read(case: Case, row: Mapping[str, Any]) -> RunCase:
     """Read a stored training as a diagnosis reads a run's folder."""
     with tempfile.TemporaryDirectory() as folder:
-        return reading.read(unpack(row, case, Path(folder)))
+        return load_case.read_case(unpack(row, case, Path(folder)))
 
 
 def judged(stored: Mapping[Case, Mapping[str, Any]]) -> dict[str, list[Judged]]:
@@ -84,12 +84,12 @@ def judged(stored: Mapping[Case, Mapping[str, Any]]) -> dict[str, list[Judged]]:
 
 
 def table(found: Mapping[str, Sequence[Judged]], effect: Mapping[Cell, float]) -> str:
-    """Return the figures of both splits, then what is found in each cell of the development split."""
+    """Return the figures of both splits, then the findings in each cell of the development split."""
     lines = [_row(name, side, _figures(some, side, effect)) for side in SPLITS for name, some in found.items()]
     mine = found["rlx"]
     beside = [
-        f"- {side}: {got.ineffective} trainings with a fault that does no significant harm and {got.unlucky} of tuned "
-        "configs that did not learn are left out"
+        f"- {side}: not counted are {got.ineffective} trainings whose fault does no significant harm, and "
+        f"{got.unlucky} of tuned configs that did not learn"
         for side, got in ((side, _figures(mine, side, effect)) for side in SPLITS)
     ]
     cells = [_cell(cell, mine, p) for cell, p in sorted(effect.items()) if _split(cell, mine) == "dev"]
@@ -131,7 +131,7 @@ def _cell(cell: Cell, some: Sequence[Judged], p: float) -> str:
 
 
 def show(some: Sequence[Judged], effect: Mapping[Cell, float], text: str) -> None:
-    """Print what is found in the development cases whose names contain a text."""
+    """Print the findings in the development cases whose names contain a text."""
     for run in sorted(some, key=lambda run: run.case.name):
         if run.case.split == "dev" and text in run.case.name:
             is_counted = run.has_learned if run.case.is_healthy else counts(run, effect)

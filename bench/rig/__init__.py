@@ -1,1 +1,1 @@
-"""What the standing figures are measured with."""
+"""Tools that the benchmarks measure with."""

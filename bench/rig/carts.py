@@ -1,4 +1,4 @@
-"""CartPole-v1's dynamics for many carts at once, as arrays: the batched world the benchmarks train on."""
+"""CartPole-v1's dynamics for many carts at once, as arrays: the batched world that the benchmarks train on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = np.array([FAR * 2, np.inf, TILTED * 2, np.inf], dtype=np.float32)
 
 
 class Carts(VectorEnv):
-    """Balances `num_envs` poles; an episode is cut after `horizon` steps, and the next one begins in the same step."""
+    """Balances `num_envs` poles; truncates after `horizon` steps and starts the next episode in the same step."""
 
     metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
 

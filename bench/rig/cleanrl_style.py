@@ -1,9 +1,10 @@
-"""PPO in the manner of CleanRL's single files: one torch agent, a loop over a vector environment, TensorBoard scalars.
+"""PPO in the style of CleanRL's single files: one torch agent, a loop over a vector environment, TensorBoard scalars.
 
     python cleanrl_style.py SPEC.json FOLDER
 
-Written for this benchmark after the published description (Huang et al. 2022, JMLR 23(274)); no line is theirs. Like
-theirs it neither evaluates nor saves checkpoints. Episodes end within the step, so that no transition is a dummy.
+Written for this benchmark after the published description (Huang et al. 2022, JMLR 23(274)); no line is copied. Like
+the original, it neither evaluates nor saves checkpoints. Episodes end within the step, so that no transition is a
+dummy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command costs: wall time, and the CPU seconds of everything it starts, detached processes included."""
+"""Measure the cost of a command: wall time, and CPU seconds of everything it starts, also of detached processes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True)
 class Command:
-    """What to run, where, with which variables on top of ours."""
+    """A command, its folder, and its additional environment variables."""
 
     argv: Sequence[str | Path]
     cwd: Path
     env: Mapping[str, str]
 
     def run(self) -> None:
-        """Run it; one that fails ends the benchmark with its words."""
+        """Run it; a failing command ends the benchmark with its output."""
         environment = {**os.environ, **ONE_THREAD, **self.env}
         done = subprocess.run(
             self.argv, cwd=self.cwd, env=environment, capture_output=True, stdin=subprocess.DEVNULL, check=False
@@ -46,7 +46,7 @@ class Cost:
 
 
 def cost(commands: Sequence[Command], *, at_once: int = 1) -> Cost:
-    """Run commands, so many at once, and return what they cost together with all they left behind."""
+    """Run commands, so many at once, and return their cost, including detached processes."""
     if sys.platform == "linux":  # what outlives its parent becomes ours, and is waited for
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     before, start = _cpu(), time.perf_counter()

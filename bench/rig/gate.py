@@ -1,4 +1,4 @@
-"""The learning gate's judgement of two populations of scores; bench/learning.py has the plan it follows."""
+"""The learning gate's judgement of two populations of scores, following the plan in bench/learning.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESAMPLES = 20_000
 
 @dataclass(frozen=True)
 class Look:
-    """How many seeds a side are looked at, from which place on, and at which level."""
+    """One look: its seeds per side, the first seed's place, and the level."""
 
     seeds: int
     level: float
@@ -46,7 +46,7 @@ STRICT = Gate("strict", looks=(Look(100, 0.05), Look(200, 0.01, first=100)), mar
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a look saw and decided."""
+    """The result of a look."""
 
     seeds: int
     sb3_mean: float

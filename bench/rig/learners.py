@@ -1,8 +1,8 @@
-"""One seed of PPO on either side of the learning gate, and the greedy evaluations of its last iterations.
+"""Train one seed of PPO on either side of the learning gate, and evaluate the greedy policy in its last iterations.
 
-`stable_baselines3` trains as its users do: `make_vec_env`, `VecNormalize` where the task normalises, `PPO.learn`.
-`rlx` trains through a backend of its own, told by a session what to do. Both are watched in the same way: after each
-of the last iterations the greedy policy plays one episode from each of the same start states.
+`stable_baselines3` trains as its users do: `make_vec_env`, `VecNormalize` if the task normalises, `PPO.learn`. `rlx`
+trains through its own backend with a session. Both are observed in the same way: after each of the last iterations, the
+greedy policy plays one episode from each of the same start states.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def with_sb3(spec: Spec, seed: int, *, starts: Starts, last: int) -> list[float]
 
 
 def sb3_rate(rate: float | Schedule) -> float | Callable[[float], float]:
-    """Return a learning rate as SB3 takes it: a number, or a function of what is left of the training."""
+    """Return a learning rate as SB3 takes it: a number, or a function of the remaining share of training."""
     return (lambda remaining: rate.at(max(0.0, remaining))) if isinstance(rate, Schedule) else rate
 
 
@@ -140,14 +140,14 @@ def _greedy(model: Any) -> Predict:
 
 def with_rlx(spec: Spec, seed: int, *, starts: Starts, last: int, backend: str = "fast") -> list[float]:
     """Train with one of rlx's backends and return the last iterations' evaluations."""
-    from rlx.testing import Rehearsal
+    from rlx.testing import RecordingSession
     from rlx.train.trainer import trainer_for
 
     experiment = parse({**spec, "backend": backend})
     returns: list[float] = []
     first = first_watched(spec, last)
 
-    class Watch(Rehearsal):
+    class Watch(RecordingSession):
         def after_update(self, step: int, metrics: Any, *, policy: Any, snapshot: Any) -> bool:
             if step >= first:
                 policy.reset()

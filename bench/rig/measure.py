@@ -1,4 +1,4 @@
-"""Time commands side by side: every round runs each of them once, the best round counts."""
+"""Time commands next to each other: every round runs each of them once, and the best round counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Command = Sequence[str | Path]
 
 
 def seconds(argv: Command, *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> float:
-    """Return the wall time of one command; one that fails ends the benchmark with its words."""
+    """Return the wall time of one command; a failing command ends the benchmark with its output."""
     environment = {**os.environ, **(env or {})}
     start = time.perf_counter()
     done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, stdin=subprocess.DEVNULL)

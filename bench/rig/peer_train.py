@@ -1,10 +1,10 @@
-"""One whole training as a user of Stable-Baselines3 or sbx writes it; needs nothing of rlx.
+"""Run one whole training as a user of Stable-Baselines3 or sbx writes it; needs nothing from rlx.
 
     python peer_train.py sb3|sbx SPEC.json FOLDER
 
-Monitor files, a CSV logger, `EvalCallback`, `CheckpointCallback`, and the evaluations of the untrained and of the
-final policy that `rlx train` makes too. The evaluation environments run side by side, as rlx's do. The lengths of all
-evaluation episodes are written to FOLDER/evaluated.json.
+It uses monitor files, a CSV logger, `EvalCallback` and `CheckpointCallback`, and evaluates the untrained and the
+final policy like `rlx train`. The evaluation environments run in parallel, as rlx's do. The lengths of all evaluation
+episodes are written to FOLDER/evaluated.json.
 """
 
 from __future__ import annotations

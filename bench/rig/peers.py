@@ -1,4 +1,4 @@
-"""The peers' own virtual environment (`make bench` makes it from bench/peers.txt), and what is in it."""
+"""The peers' own virtual environment (`make bench` makes it from bench/peers.txt), and its packages."""
 
 from __future__ import annotations
 

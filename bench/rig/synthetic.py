@@ -1,4 +1,4 @@
-"""Many finished run folders without training: what `rlx ls` has to cope with."""
+"""Make many finished run folders without training, as a load for `rlx ls`."""
 
 from __future__ import annotations
 

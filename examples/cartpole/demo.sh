@@ -3,7 +3,7 @@
 set -euo pipefail
 folder=${1:-demo}
 
-step() {  # show a command, then run it
+step() {  # print a command, then run it
   printf '\n$ %s\n' "$*"
   "$@"
 }

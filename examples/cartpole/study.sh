@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A study of an rlx config from the first command to the last: a timid learning rate, a bolder one, and the evidence.
+# A study of an rlx config from the first command to the last: a small learning rate, a larger one, and the evidence.
 # Usage: bash study.sh FOLDER [PYTHON]     (about a minute)
 set -euo pipefail
 lab=$1 python=${2:-python}
@@ -17,7 +17,7 @@ policy: {hidden_sizes: [32, 32]}
 eval: {every: 6144, episodes: 2}
 YAML
 printf '/runs/\n/.rlx/\n' > .gitignore
-git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm "The pole as it is"
+git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm "Start"
 
 # a person
 rlx task new pole --config configs/pole.yaml

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A repository that has never heard of rlx, improved under a contract: what a person types, then what an agent does.
+# Improve a repository that does not know rlx, under a contract: first a person's commands, then an agent's.
 # Usage: bash govern.sh FOLDER [PYTHON]     (a minute or two; PYTHON has numpy, gymnasium, pyyaml, tensorboard and rlx)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,15 +8,15 @@ rlx() { echo "\$ rlx $*" >&2; "$python" -m rlx "$@"; }
 field() { "$python" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
 "$python" -c "import tensorboard" 2>/dev/null || {
-  echo "this repository logs by TensorBoard, which is not installed: $python -m pip install tensorboard" >&2
+  echo "this repository logs with TensorBoard, which is not installed. hint: $python -m pip install tensorboard" >&2
   exit 3
 }
 mkdir -p "$lab"
 cp -r "$here"/{configs,src,train.py,eval.py,pyproject.toml} "$lab"
 cd "$lab"
-git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm "The courier as it is"
+git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm "Start"
 
-# a person: what is trained, what measures it, what may change, what it may cost
+# a person sets training, evaluation, scope and budget
 rlx task new courier --mission "Reach the door more often." --path src \
   --train "$python train.py --seed {seed} --out {out} --steps {steps} {overrides}" --steps 400000 \
   --eval "$python eval.py --checkpoint {checkpoint} --episodes {episodes} --seed {episode_seed} --out {result}" \
@@ -30,15 +30,15 @@ rlx study rehearse
 rlx study approve --yes --by me
 rlx study baseline
 
-# an agent: it reads `next`, proposes one change, and types the commands that it is given
+# an agent reads `next`, proposes one change, and types the commands that rlx prints
 rlx next
 cat > candidate.json <<'JSON'
 {
   "kind": "reward tuning",
-  "hypothesis": "cheap effort lets it go around the pond, and fewer worlds a member buy more generations to learn it",
+  "hypothesis": "cheaper effort lets it go around the pond, and fewer worlds per member pay for more generations",
   "predicts": 0.2,
   "changes": {"reward.effort": 0.1, "learning.worlds": 2},
-  "records": {"reason": "effort costs as much as progress pays; what is measured is success, not the return"}
+  "records": {"reason": "effort costs as much as progress pays; the metric is success, not the return"}
 }
 JSON
 rlx propose --file candidate.json
@@ -51,7 +51,7 @@ while step=$(rlx next --json); do
   case $(field action <<<"$step") in check | launch | wait | verdict | decide) eval "$(field command <<<"$step")" ;; *) break ;; esac
 done
 
-# both: what was tried, what it cost, what is shown; every figure again from its files
+# both: attempts, cost and results; then every number recomputed from its files
 rlx study log
 rlx study report
 rlx study verify

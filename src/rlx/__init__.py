@@ -6,23 +6,29 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False  # `typing` alone would double the time that `rlx --help` takes on top of Python's start
 if TYPE_CHECKING:
-    from rlx.envs.record import RecordEpisodes
-    from rlx.evaluate.policy import load
+    from rlx.compare.task_runs import aggregate
+    from rlx.envs.record_episodes import RecordEpisodes
+    from rlx.evaluate.trained_policy import load
+    from rlx.hosts.notebook import plot
     from rlx.launch.launch import run
+    from rlx.loop.sweep.python_sweep import sweep
     from rlx.runs.index import find
     from rlx.runs.run import open
-    from rlx.train.start import start
+    from rlx.train.own_script import start
 
 _WHERE = {
+    "aggregate": "rlx.compare.task_runs",
     "run": "rlx.launch.launch",
+    "sweep": "rlx.loop.sweep.python_sweep",
     "find": "rlx.runs.index",
     "open": "rlx.runs.run",
-    "load": "rlx.evaluate.policy",
-    "start": "rlx.train.start",
-    "RecordEpisodes": "rlx.envs.record",
+    "load": "rlx.evaluate.trained_policy",
+    "plot": "rlx.hosts.notebook",
+    "start": "rlx.train.own_script",
+    "RecordEpisodes": "rlx.envs.record_episodes",
 }
 
-__all__ = ["RecordEpisodes", "__version__", "find", "load", "open", "run", "start"]
+__all__ = ["RecordEpisodes", "__version__", "aggregate", "find", "load", "open", "plot", "run", "start", "sweep"]
 
 
 def __dir__() -> list[str]:

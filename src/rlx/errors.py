@@ -19,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rlx.command import Command
+
 
 class RlxError(Exception):
     """What went wrong, the offending value and where; `hint` is the next step."""
@@ -48,9 +50,17 @@ class Refused(RlxError):
 
     exit_code = 4
 
-    def __init__(self, message: str, *, hint: str | None = None, reasons: Sequence[Mapping[str, str]] = ()) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        reasons: Sequence[Mapping[str, str]] = (),
+        fix: Command | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint or (str(fix) if fix else None))
         self.reasons = tuple(reasons)
+        self.fix = fix
 
 
 class JobFailed(RlxError):
@@ -91,4 +101,12 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str | None:
 
     lowered = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
-    return lowered[close[0]] if close else None
+    return next((lowered[name] for name in close), None)
+
+
+def hint_for(word: str, known: Sequence[str], *, otherwise: str | None = None) -> str | None:
+    """Return a hint with the known word closest to `word`; `otherwise` if none is close."""
+    near = did_you_mean(word, list(known))
+    if near is None:
+        return otherwise
+    return f"did you mean `{near}`?"

@@ -1,6 +1,6 @@
 """Files that survive a crash: atomic write, append, lock, hash, and JSON that keeps NaN and infinity.
 
-What is not covered: power loss on disks that lie about fsync, and append atomicity on NFS (one writer a file there).
+Not covered: power loss on disks that ignore fsync, and atomic appends on NFS (use one writer per file there).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,17 +21,34 @@ from rlx.errors import FileDamaged, UsageError
 
 _NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DUMP = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
-LARGEST, LONGEST_LINE = 2**30, 2**24
-"""The most bytes that are read of a file, and of one of its lines; more is nothing that rlx wrote."""
+# The most bytes that rlx reads of a file, of a JSON document and of one line. It writes nothing larger.
+LARGEST = 2**30
+READ_BYTES = 2**20
+LARGEST_DOCUMENT = 2**26
+LONGEST_LINE = 2**24
 
 
 def encode(value: object) -> bytes:
-    """Return `value` as JSON; NaN and ±infinity become the strings "NaN", "Infinity", "-Infinity"."""
+    """Return `value` as JSON. NaN and ±infinity become the strings "NaN", "Infinity", "-Infinity"."""
     try:
         text = orjson.dumps(value, option=_DUMP)
-    except orjson.JSONEncodeError:  # a file name that is not UTF-8, or a mistake that `_spell` does not mend
+    except orjson.JSONEncodeError:  # a file name that is not UTF-8, or a value that cannot be JSON at all
+        text = b"null null"
+    # orjson writes NaN and infinity as null. The word in a text only costs time.
+    if b"null" in text and text.count(b"null") != _count_absent(value):
         return orjson.dumps(_spell(value), option=_DUMP)
-    return orjson.dumps(_spell(value), option=_DUMP) if b"null" in text else text
+    return text
+
+
+def _count_absent(value: object) -> int:
+    """Count the None in a value."""
+    if value is None:
+        return 1
+    if type(value) is dict:
+        return sum(map(_count_absent, value.values()))
+    if type(value) is list or type(value) is tuple:
+        return sum(map(_count_absent, value))
+    return 0
 
 
 def encode_pretty(value: object) -> bytes:
@@ -39,24 +57,26 @@ def encode_pretty(value: object) -> bytes:
 
 
 def decode(text: bytes | str) -> Any:
-    """Parse JSON as written by `encode`; the three words stay strings (see `number`)."""
+    """Parse JSON as written by `encode`. The three words stay strings (see `number`)."""
     return orjson.loads(text)
 
 
 def number(value: object) -> float:
     """Return a metric value as float, reading the three non-finite words back."""
-    return _NON_FINITE[value] if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+    if isinstance(value, str):
+        return _NON_FINITE[value]
+    return float(value)  # type: ignore[arg-type]
 
 
 def is_number(value: object) -> bool:
-    """Say whether `number` can read `value`."""
-    return (isinstance(value, (int, float)) and not isinstance(value, bool)) or (
-        isinstance(value, str) and value in _NON_FINITE
-    )
+    """Return whether `number` can read `value`."""
+    if isinstance(value, str):
+        return value in _NON_FINITE
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _spell(value: Any) -> Any:
-    """Put words for what JSON cannot hold: numbers that are not finite, and bytes of file names that are not UTF-8."""
+    """Replace values that JSON cannot hold by words: non-finite numbers, and bytes of file names that are not UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
@@ -67,27 +87,29 @@ def _spell(value: Any) -> Any:
         return value
     if hasattr(value, "tolist"):  # NumPy scalar or array, without importing NumPy
         return _spell(value.tolist())
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    return value
+    if value != value:
+        return "NaN"
+    return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value, value)
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Replace `path` by `content`: readers see the old file or the new one, never a part."""
+    """Replace `path` by `content`. Readers see the old file or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         write_durable(temporary, content)
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+            temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a new file beside `path` that takes its place when the block ends well; says so where none can be made."""
+def replacing(path: Path, *, option: str = "--out") -> Iterator[Path]:
+    """Yield a new file that replaces `path` if the block succeeds. Raises `UsageError` if it cannot be created.
+
+    `option` is the one that named the file: the hint repeats it.
+    """
     temporary = path.with_name(f".{os.getpid()}.{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +117,7 @@ def replacing(path: Path) -> Iterator[Path]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         temporary.touch()
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --out") from error
+        raise UsageError(f"cannot write {path}: {error.strerror}", hint=f"name another file with {option}") from error
     try:
         yield temporary
         os.replace(temporary, path)
@@ -104,7 +126,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_durable(path: Path, content: bytes) -> None:
-    """Write and fsync a file that nobody reads yet."""
+    """Write and fsync a file that has no readers yet."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         view = memoryview(content)
@@ -121,37 +143,68 @@ def write_json(path: Path, value: object) -> None:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[BinaryIO]:
-    """Open a plain file; a pipe, a device or a folder in its place is damage that is never waited for."""
+def reading(path: Path, *, largest: int = LARGEST) -> Iterator[BinaryIO]:
+    """Open a plain file. A pipe, a device, a folder or a too large file raises `FileDamaged` and never blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        refuse_special(descriptor, path)
-        stream = os.fdopen(descriptor, "rb")
-    except BaseException:
+        refuse_special(descriptor, path, largest=largest)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            yield stream
+    finally:
         os.close(descriptor)
-        raise
-    with stream:
-        yield stream
 
 
-def refuse_special(descriptor: int, path: Path) -> None:
-    """Raise `FileDamaged` where what was opened is no plain file, or is larger than anything that rlx writes."""
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+def refuse_special(descriptor: int, path: Path, *, largest: int = LARGEST) -> int:
+    """Return the size of an open file. Raises `FileDamaged` if it is not plain, or larger than any that rlx writes."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         raise FileDamaged(f"{path.parent.name}/{path.name} is not a plain file")
-    if found.st_size > LARGEST:
-        raise FileDamaged(f"{path.parent.name}/{path.name} is larger than {LARGEST // 2**20} MB")
+    if status.st_size > largest:
+        raise FileDamaged(f"{path.parent.name}/{path.name} is larger than {largest // 2**20} MB")
+    return status.st_size
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, *, largest: int = LARGEST) -> bytes:
     """Return the content of a plain file, see `reading`."""
-    with reading(path) as stream:
-        return stream.read()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        size = refuse_special(descriptor, path, largest=largest)
+        content = os.read(descriptor, size + 1)  # a list of many runs reads small files: no stream, one call
+        if len(content) == size:
+            return content
+        parts = [content]
+        while part := os.read(descriptor, READ_BYTES):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def read_window(path: Path, *, most: int) -> tuple[bytes, bool]:
+    """Return the last bytes of a plain file, and whether there are others before them."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        start = max(0, refuse_special(descriptor, path) - most)
+        return os.pread(descriptor, most, start), start > 0
+    finally:
+        os.close(descriptor)
+
+
+def read_end(path: Path, *, most: int, within: Path) -> bytes:
+    """Return the last bytes of a plain file of any size; none if it is anything else, or lies outside a folder."""
+    if not path.resolve().is_relative_to(within.resolve()):
+        return b""
+    try:
+        with reading(path, largest=2**63) as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - most))
+            return stream.read(most)
+    except (OSError, FileDamaged):
+        return b""
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file; a bad one raises `FileDamaged`, which names it."""
-    content = read_bytes(path)
+    """Parse a JSON file. Raises `FileDamaged` with its name if it is not valid."""
+    content = read_bytes(path, largest=LARGEST_DOCUMENT)
     try:
         return orjson.loads(content)
     except ValueError as error:
@@ -167,8 +220,8 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+# Never through a link: a job could put one into its run that leads to a ledger.
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Never through a link: a job could leave one in its run that leads to a ledger."""
 
 
 def open_append(path: Path) -> int:
@@ -177,14 +230,14 @@ def open_append(path: Path) -> int:
     try:
         refuse_special(descriptor, path)
         trim_torn_tail(descriptor)
-    except BaseException:
+    except (OSError, FileDamaged):
         os.close(descriptor)
         raise
     return descriptor
 
 
 def append_row(descriptor: int, row: bytes) -> None:
-    """Append one line with one write(); a short write is taken back and raised as a full disk."""
+    """Append one line with one write(). A short write is undone and raised as a full disk."""
     line = row + b"\n"
     written = os.write(descriptor, line)
     if written != len(line):
@@ -193,28 +246,28 @@ def append_row(descriptor: int, row: bytes) -> None:
 
 
 def append_line(path: Path, row: bytes) -> None:
-    """Append one line durably and under a lock; on error the file is as it was."""
+    """Append one line durably and under a lock. After an error the file is unchanged."""
     with locked_append(path) as (descriptor, size):
         append_durable(descriptor, row, size=size)
 
 
 @contextlib.contextmanager
 def locked_append(path: Path) -> Iterator[tuple[int, int]]:
-    """Yield a JSONL file's descriptor and size, locked and with a torn last line trimmed; the lock dies with us."""
+    """Yield a JSONL file's descriptor and size, locked and without a torn last line. The lock ends with the process."""
     descriptor = os.open(path, _APPEND, 0o644)
     try:
         refuse_special(descriptor, path)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = trim_torn_tail(descriptor)
         if size == 0:
-            sync_folder(path.parent)  # the file itself may be new: its name must last before a row in it counts
+            sync_folder(path.parent)  # the file may be new: its name must be durable before a row in it counts
         yield descriptor, size
     finally:
         os.close(descriptor)
 
 
 def append_durable(descriptor: int, row: bytes, *, size: int) -> None:
-    """Append one line to a locked file of `size` bytes and fsync; after an fsync error the line may be there or not."""
+    """Append one line to a locked file of `size` bytes and fsync. After an fsync error the line may be there or not."""
     try:
         append_row(descriptor, row)
     except OSError:
@@ -244,7 +297,7 @@ def trim_torn_tail(descriptor: int) -> int:
 
 
 def read_rows(path: Path, *, offset: int = 0) -> Iterator[Any]:
-    """Yield the rows of a JSONL file from a byte offset on; an unfinished last line is ignored."""
+    """Yield the rows of a JSONL file from a byte offset on. An unfinished last line is ignored."""
     try:
         yield from rows_in(complete_lines(path, offset=offset))
     except FileDamaged:
@@ -254,7 +307,7 @@ def read_rows(path: Path, *, offset: int = 0) -> Iterator[Any]:
 
 
 def complete_lines(path: Path, *, offset: int = 0) -> bytes:
-    """Return the complete lines from a byte offset on; empty where the file is absent."""
+    """Return the complete lines from a byte offset on, or nothing if the file does not exist."""
     try:
         with reading(path) as stream:
             stream.seek(offset)
@@ -265,7 +318,7 @@ def complete_lines(path: Path, *, offset: int = 0) -> bytes:
 
 
 def rows_in(lines: bytes) -> Iterator[Any]:
-    """Parse complete JSONL lines; a bad line is corruption and raises `ValueError`."""
+    """Parse complete JSONL lines. A bad line is corruption and raises `ValueError`."""
     for line in lines.split(b"\n"):
         if len(line) > LONGEST_LINE:
             raise ValueError(f"a row is longer than {LONGEST_LINE // 2**20} MB")
@@ -278,13 +331,49 @@ def rows_in(lines: bytes) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold an exclusive lock beside `path`; it dies with the process. Without `wait`, raises BlockingIOError."""
-    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    """Hold an exclusive lock next to `path`. It ends with the process. Without `wait`, raises BlockingIOError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(_lock_file(path), flags, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if wait:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        else:
+            _lock_soon(descriptor)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.lock")
+
+
+def _lock_soon(descriptor: int) -> None:
+    """Take a lock, or raise BlockingIOError. `is_locked` in another process may hold it for a moment."""
+    for _ in range(10):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(0.01)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_locked(path: Path) -> bool:
+    """Say whether a process holds the lock next to `path`, on any host if the file system shares locks."""
+    try:
+        descriptor = os.open(_lock_file(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def sha256(content: bytes) -> str:
@@ -294,11 +383,12 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Put the folder `new` in the place of `target`, atomically where the file system can (renameat2)."""
+    """Replace the folder `target` by `new`, atomically if the file system can (renameat2)."""
     import shutil
 
     if not target.exists():

@@ -9,7 +9,9 @@ import signal
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -22,49 +24,41 @@ from rlx.config.schema import Experiment, Wrapper
 from rlx.envs.make import inspect
 from rlx.envs.vector import make_vector
 from rlx.errors import JobFailed, NotFound
-from rlx.evaluate.policy import refuse_other_actions
-from rlx.runs import checkpoint as checkpoints
-from rlx.runs.checkpoint import Bundle, Checkpoint
+from rlx.evaluate.policy import refuse_changed_actions
+from rlx.runs.checkpoints import checkpoint as checkpoints
+from rlx.runs.checkpoints.checkpoint import Bundle, Checkpoint
 
 if TYPE_CHECKING:
     from rlx.evaluate.policy import Policy
-    from rlx.launch.executor import Executor, Job, Standing
-    from rlx.runs.reader import Reader
+    from rlx.launch.executors.executor import Executor, Job, JobStatus
+    from rlx.runs.readers.reader import Reader
     from rlx.train.session import Session
     from rlx.train.trainer import Trainer
 
 
-class Rehearsal:
-    """A session without a run: keeps the rows, saves bundles, and asks for a stop at a given poll."""
+@dataclass
+class RecordingSession:
+    """A session without a run: keeps the rows, saves bundles, and requests a stop at a given poll."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        folder: Path,
-        *,
-        root: Path,
-        seed: int = 0,
-        checkpoint: Checkpoint | None = None,
-        stop_at_poll: int | None = None,
-        save_every_update: bool = False,
-    ) -> None:
-        self.experiment = experiment
-        self.folder = folder
-        self.root = root
-        self.seed = seed
-        self.checkpoint = checkpoint
-        self.rows: list[tuple[int, dict[str, float]]] = []
-        self.observations = sample_observations(experiment, root)
-        self.greedy: Any = None
-        self.is_complete = False
-        self._save_every_update = save_every_update
-        self.polls = 0
-        self._stop_at_poll = stop_at_poll
+    experiment: Experiment
+    folder: Path
+    root: Path
+    seed: int = 0
+    checkpoint: Checkpoint | None = None
+    stop_at_poll: int | None = None
+    save_every_update: bool = False
+    rows: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    greedy: Any = None
+    is_complete: bool = False
+    polls: int = 0
+
+    def __post_init__(self) -> None:
+        self.observations = sample_observations(self.experiment, self.root)
 
     @property
     def stop_requested(self) -> bool:
         self.polls += 1
-        return self._stop_at_poll is not None and self.polls > self._stop_at_poll
+        return self.stop_at_poll is not None and self.polls > self.stop_at_poll
 
     @property
     def saved(self) -> Checkpoint:
@@ -84,11 +78,11 @@ class Rehearsal:
     def after_update(
         self, step: int, metrics: Callable[[], Mapping[str, float]], *, policy: Policy, snapshot: Callable[[], Bundle]
     ) -> bool:
-        """Keep the row but for the time it took; save and end where the run is complete or a stop is asked for."""
+        """Keep the row without its times. Save and end if the run is complete or a stop was requested."""
         self.rows.append((step, {key: value for key, value in metrics().items() if not key.startswith("time/")}))
         self.is_complete = step >= self.experiment.algo.total_timesteps
         goes_on = not self.is_complete and not self.stop_requested
-        if self._save_every_update:
+        if self.save_every_update:
             self._save(snapshot(), name=f"step_{step}")
         if not goes_on:
             self._save(snapshot(), name="latest")
@@ -138,27 +132,27 @@ def digest(bundle: Bundle) -> str:
     return total.hexdigest()
 
 
-class TrainerContract:
+class TrainerContract(ABC):
     """What every training backend must hold. Subclass it, name the trainer, and return a tiny experiment.
 
     The experiment should take a second or two, with a handful of updates; `stops` are shares of the whole run at
-    which training is interrupted, one after the other, each counted from where the one before it left off.
+    which training is interrupted, one after the other, each counted from the previous one.
     """
 
     trainer: ClassVar[Callable[[], Trainer]]
     stops: ClassVar[tuple[float, ...]] = (0.0, 0.02, 0.11, 0.23, 0.31)
 
+    @abstractmethod
     def experiment(self) -> Experiment:
         """Return a small, fully resolved experiment."""
-        raise NotImplementedError
 
     def root(self) -> Path:
         """Return the project's root, where `file.py:Class` names are looked up."""
         return Path.cwd()
 
-    def rehearse(self, folder: Path, experiment: Experiment | None = None, **settings: Any) -> Rehearsal:
+    def rehearse(self, folder: Path, experiment: Experiment | None = None, **settings: Any) -> RecordingSession:
         """Train once and return the session."""
-        session = Rehearsal(experiment or self.experiment(), folder, root=self.root(), **settings)
+        session = RecordingSession(experiment or self.experiment(), folder, root=self.root(), **settings)
         type(self).trainer().train(cast("Session", session))
         return session
 
@@ -219,7 +213,7 @@ class TrainerContract:
     def test_a_loaded_policy_acts_as_it_did_in_training_and_the_untrained_one_loads(self, tmp_path: Path) -> None:
         session = self.rehearse(tmp_path)
         policy = type(self).trainer().load(session.saved)
-        refuse_other_actions(policy, session.saved)
+        refuse_changed_actions(policy, session.saved)
         np.testing.assert_array_equal(policy.predict(session.observations), session.greedy)
 
         untrained = checkpoints.read(session.folder / checkpoints.UNTRAINED)
@@ -237,7 +231,7 @@ class TrainerContract:
             self.rehearse(tmp_path, experiment.model_copy(update={"env": env}))
 
 
-class ReaderContract:
+class ReaderContract(ABC):
     """What every log reader must hold. Subclass it, name the reader, and write a log as its program would.
 
     `write(path, start, count)` appends `count` rows from row `start` on: row n is at step 100 × n and has
@@ -252,9 +246,9 @@ class ReaderContract:
     tears: ClassVar[bool] = True
     """Whether a row can be torn by cutting off the file's last bytes."""
 
+    @abstractmethod
     def write(self, path: Path, start: int, count: int) -> None:
         """Append rows to the log at `path`."""
-        raise NotImplementedError
 
     def file(self, path: Path) -> Path:
         """Return the file in which the last rows are."""
@@ -336,12 +330,12 @@ class ReaderContract:
 class ExecutorContract:
     """What every executor must hold. Subclass it, and return an executor whose jobs have their folders at a place.
 
-    Real processes everywhere. `settings` are the executor's templates, where it has some.
+    Real processes everywhere. `settings` are the executor's templates, if it has any.
     """
 
     executor: ClassVar[str]
     survives: ClassVar[bool] = True
-    """Whether a job goes on when whoever submitted it is killed."""
+    """Whether a job continues if the process that submitted it is killed."""
     patience_seconds: ClassVar[float] = 60.0
 
     def settings(self, tmp_path: Path) -> Mapping[str, Sequence[str]]:
@@ -349,19 +343,19 @@ class ExecutorContract:
         return {}
 
     def made(self, tmp_path: Path) -> Executor:
-        """Return an executor that knows nothing but what is on disk."""
-        from rlx.launch.executor import executor
+        """Return an executor that knows only the files on disk."""
+        from rlx.launch.executors.executor import make_executor
 
-        return executor(self.executor, tmp_path / "jobs", **self.settings(tmp_path))
+        return make_executor(self.executor, tmp_path / "jobs", **self.settings(tmp_path))
 
     def job(self, tmp_path: Path, code: str, *, id: str = "j001") -> Job:
-        """Return a job that runs some Python; it works in `tmp_path`."""
-        from rlx.launch.executor import Job
+        """Return a job that runs Python code in `tmp_path`."""
+        from rlx.launch.executors.executor import Job
 
         return Job(id, (sys.executable, "-c", code), tmp_path, env={"GREETING": "hello there"})
 
-    def until(self, executor: Executor, id: str, *states: str) -> Standing:
-        """Wait until a job stands as said."""
+    def until(self, executor: Executor, id: str, *states: str) -> JobStatus:
+        """Wait until a job has one of these states."""
         deadline = time.monotonic() + self.patience_seconds
         while (standing := executor.poll(id)).state not in states:
             assert time.monotonic() < deadline, f"{id} is {standing}, not {states}: {executor.logs(id)}"
@@ -369,7 +363,7 @@ class ExecutorContract:
         return standing
 
     def submit(self, tmp_path: Path, code: str) -> Executor:
-        """Submit a job and return the executor; for one that waits for its jobs, from a thread."""
+        """Submit a job and return the executor. If that waits for its jobs, submit from a thread."""
         executor = self.made(tmp_path)
         if self.survives:
             executor.submit(self.job(tmp_path, code))
@@ -394,7 +388,7 @@ class ExecutorContract:
         assert len(executor.logs("j001")) < 50_000
 
     def test_a_program_that_is_not_there_fails(self, tmp_path: Path) -> None:
-        from rlx.launch.executor import Job
+        from rlx.launch.executors.executor import Job
 
         executor = self.made(tmp_path)
         executor.submit(Job("j001", ("/no/such/program",), tmp_path))
@@ -407,7 +401,7 @@ class ExecutorContract:
             "open('ready', 'w').close(); time.sleep(600)"
         )
         if not self.survives:
-            return  # its jobs end with whoever submitted them
+            return  # its jobs end with the process that submitted them
         executor = self.submit(tmp_path, code)
         wait_for(tmp_path / "ready", seconds=self.patience_seconds)
         executor.cancel("j001")
@@ -444,9 +438,10 @@ class ExecutorContract:
 
         code = "import os, time\nopen('pid', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.02)"
         controller = (
-            "from pathlib import Path; from rlx.launch.executor import Job, executor; import os, signal, sys\n"
+            "import os, signal, sys; from pathlib import Path\n"
+            "from rlx.launch.executors.executor import Job, make_executor\n"
             f"place, settings = Path({str(tmp_path / 'jobs')!r}), {dict(self.settings(tmp_path))!r}\n"
-            f"made = executor({self.executor!r}, place, **settings)\n"
+            f"made = make_executor({self.executor!r}, place, **settings)\n"
             f"made.submit(Job('j001', (sys.executable, '-c', {code!r}), Path({str(tmp_path)!r})))\n"
             "os.kill(os.getpid(), signal.SIGKILL)"
         )
@@ -477,7 +472,7 @@ class ExecutorContract:
         executor.submit(self.job(tmp_path, code))
         assert (tmp_path / "runs").read_text() == "once\n"
 
-    def test_a_job_nobody_submitted_is_not_found(self, tmp_path: Path) -> None:
+    def test_an_unknown_job_is_not_found(self, tmp_path: Path) -> None:
         import pytest
 
         for call in (self.made(tmp_path).poll, self.made(tmp_path).cancel, self.made(tmp_path).logs):

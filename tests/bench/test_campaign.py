@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from campaign import CANDIDATES, RULES, Cell, confirm_all, race_all, raced, ratchet
 
-from rlx.compare.race import RULE, confirm, race
+from rlx.compare.race import confirm, race
+from rlx.compare.race_rule import RULE
 
 NULL = Cell("null", ((1.0, 0.0),))
 

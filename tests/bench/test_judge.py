@@ -8,8 +8,7 @@ from labelled import earlier
 from labelled.cases import Case
 from labelled.judge import Judged, effects, figures
 
-from rlx.diagnose.case import RETURN, SeedCase
-from rlx.diagnose.case import Case as RunCase
+from rlx.diagnose.run_case import RETURN, RunCase, SeedCase
 from rlx.runs.metrics import Series
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from labelled.replay import looks, stopped_by
 
-from rlx.diagnose.case import RETURN
+from rlx.diagnose.run_case import RETURN
 from tests.diagnose.cases import FIRES, HEALTHY, ROWS, SOUND, STEPS, case
 
 

@@ -16,8 +16,8 @@ from labelled.pack import pack, unpack
 from labelled.tasks import changed
 from labelled.train import train, true_score
 
-from rlx.diagnose import reading
-from rlx.runs import checkpoint as checkpoints
+from rlx.diagnose import load_case
+from rlx.runs.checkpoints import checkpoint as checkpoints
 from rlx.runs.run import Run
 
 
@@ -49,7 +49,7 @@ def test_a_packed_run_reads_as_the_run_itself_but_for_digits(tmp_path: Path) -> 
     run = train(case, tmp_path / "trained")
     assert run.status == "completed"
     row = pack(case, run, score=true_score(case, run))
-    was, now = reading.read(run), reading.read(unpack(row, case, tmp_path / "unpacked"))
+    was, now = load_case.read_case(run), load_case.read_case(unpack(row, case, tmp_path / "unpacked"))
 
     assert (now.algorithm, now.planned_steps, now.missing, was.missing) == ("ppo", 512, (), ())
     assert now.config == was.config

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlx import files, tools
-from rlx.compare.comparison import Candidate, Comparison, compare
+from rlx import external_programs, files
+from rlx.compare.comparison import CandidateVerdict, RunComparison, compare
 from rlx.errors import EvidenceInvalid, NotFound, UsageError
-from rlx.runs import looks, store
+from rlx.runs import look_log, store
 from rlx.runs.run import Run
 from tests.evaluate.linear import GOOD, POOR, make_run
 
@@ -68,7 +68,7 @@ def pool(mean: float, count: int = 10, *, first: int = 0) -> dict[int, float]:
     return {first + seed: float(score) for seed, score in enumerate(drawn)}
 
 
-def only(comparison: Comparison) -> Candidate:
+def only(comparison: RunComparison) -> CandidateVerdict:
     (candidate,) = comparison.candidates
     return candidate
 
@@ -93,7 +93,7 @@ def test_three_seeds_lean_and_the_commands_lead_to_ten(tmp_path: Path) -> None:
     assert candidate.by_hand == ("rlx train --more a_001 --seeds 7", "rlx train --more b_001 --seeds 6")
 
 
-def test_several_candidates_are_judged_against_the_first_and_share_the_error(tmp_path: Path) -> None:
+def test_several_candidates_are_judge_against_the_first_and_share_the_error(tmp_path: Path) -> None:
     runs = [run_with(tmp_path, name, pool(mean)) for name, mean in (("a", 300.0), ("b", 400.0), ("c", 200.0))]
     comparison = compare(runs)
     assert [one.verdict.verdict for one in comparison.candidates] == ["better", "worse"]
@@ -160,11 +160,11 @@ def test_runs_with_different_protocols_of_their_own_are_judged_under_one_they_sh
     evaluate(new, pool(400), fingerprint="aaa")
     comparison = compare([base, Run(new.path)])
     assert (comparison.fingerprint, only(comparison).verdict.verdict) == ("aaa", "better")
-    why = "the two have no protocol of their own in common: judged under aaa, that of a_001"
+    why = "the two runs have different protocols of their own: judged under aaa, that of a_001"
     assert only(comparison).notes == (why,)
 
 
-@pytest.mark.parametrize(("prefix", "how"), [("x", "none"), ("", "several"), ("a", "several")])
+@pytest.mark.parametrize(("prefix", "how"), [("x", "matches no"), ("", "matches no"), ("a", "ambiguous")])
 def test_a_protocol_that_is_not_one_of_the_shared_ones_is_refused_with_those(
     tmp_path: Path, prefix: str, how: str
 ) -> None:
@@ -173,7 +173,7 @@ def test_a_protocol_that_is_not_one_of_the_shared_ones_is_refused_with_those(
         evaluate(run, pool(300), fingerprint="abc")
     with pytest.raises(UsageError, match=how) as refused:
         compare([Run(run.path) for run in runs], protocol=prefix)
-    assert refused.value.hint == "shared: aaa, abc"
+    assert refused.value.hint == "shared protocols: aaa, abc"
 
 
 def test_a_candidate_that_shares_no_protocol_leaves_the_others_their_verdicts(tmp_path: Path) -> None:
@@ -236,8 +236,8 @@ def test_a_seed_without_evaluation_is_waited_for_and_never_dropped(tmp_path: Pat
     assert candidate.verdict.verdict == "inconclusive"
     assert candidate.verdict.n == (10, 4)
     assert candidate.notes[:2] == (
-        "seed 4 of b_001 (not evaluated) is waited for, never dropped",
-        "seed 50 of b_001 (prepared) is waited for, never dropped",
+        "waiting for seed 4 of b_001 (not evaluated): a pending seed is never dropped",
+        "waiting for seed 50 of b_001 (prepared): a pending seed is never dropped",
     )
     assert candidate.commands == ("rlx eval b_001", "rlx resume b_001")
 
@@ -247,7 +247,10 @@ def test_infrastructure_kills_are_to_be_resumed(tmp_path: Path, state: str, comm
     base, new = run_with(tmp_path, "a", pool(300)), run_with(tmp_path, "b", pool(400))
     new = end(new, 0, state, reason="SIGKILL")
     candidate = only(compare([base, new]))
-    assert candidate.verdict.line() == f"inconclusive: seed 0 of b_001 ({state}) is waited for, never dropped"
+    assert (
+        candidate.verdict.line()
+        == f"inconclusive: waiting for seed 0 of b_001 ({state}): a pending seed is never dropped"
+    )
     assert candidate.commands == (command,)
     assert compare([base, new]).document()["candidates"][0]["verdict"] == "inconclusive"
 
@@ -257,7 +260,9 @@ def test_seeds_that_train_for_the_next_look_do_not_hold_up_this_one(tmp_path: Pa
     new = store.add_seeds(new, range(10, 16))
     candidate = only(compare([base, new]))
     assert candidate.verdict.verdict == "better"
-    assert candidate.notes == ("seeds 10, 11, 12, 13, 14, 15 of b_001 (prepared) are waited for, never dropped",)
+    assert candidate.notes == (
+        "waiting for seeds 10, 11, 12, 13, 14, 15 of b_001 (prepared): a pending seed is never dropped",
+    )
 
 
 def test_a_crashed_candidate_seed_scores_as_the_random_policy_or_the_worst_seen(tmp_path: Path) -> None:
@@ -275,7 +280,7 @@ def test_a_crashed_candidate_seed_scores_as_the_random_policy_or_the_worst_seen(
     assert f"seed 9 of c_001 crashed (loss is nan at step 64): it scores {worst:.4g}, the worst seen" in candidate.notes
     path = base.path / "eval" / "aaa" / "seed_0_latest.json"
     files.write_json(path, {**files.read_json(path), "random": {"mean": 22.0}})
-    os.unlink(looks.path(tmp_path))
+    os.unlink(look_log.path(tmp_path))
     noted = only(compare([Run(base.path), Run(crashed.path)])).notes
     assert "seed 7 of c_001 scored nan: it scores 22, as the random policy" in noted
 
@@ -286,7 +291,7 @@ def test_a_crashed_baseline_seed_is_replaced_and_worse_is_not_said(tmp_path: Pat
     base = end(run_with(tmp_path, "c", pool(300)), 3, "failed", reason="boom", kind="ValueError")
     candidate = only(compare([base, new]))
     assert candidate.verdict.n == (9, 10)
-    assert "seed 3 of c_001 crashed (boom): on the baseline's side it is left out and replaced" in candidate.notes
+    assert "seed 3 of c_001 crashed (boom): a baseline seed is left out and replaced" in candidate.notes
     assert candidate.commands == ("rlx settle c_001 b_001",)
     assert candidate.by_hand == ("rlx train --more c_001 --seeds 1",)
     candidate = only(compare([more(base, {10: 300.0}), new]))
@@ -327,10 +332,10 @@ def test_different_code_is_shown_and_mixed_code_is_invalid(tmp_path: Path) -> No
     def commit(name: str) -> None:
         (tmp_path / name).write_text("")
         author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        tools.git("add", name, folder=tmp_path)
-        tools.git(*author, "commit", "--quiet", "-m", name, folder=tmp_path)
+        external_programs.git("add", name, folder=tmp_path)
+        external_programs.git(*author, "commit", "--quiet", "-m", name, folder=tmp_path)
 
-    tools.git("init", "--quiet", folder=tmp_path)
+    external_programs.git("init", "--quiet", folder=tmp_path)
     commit("one.py")
     base = run_with(tmp_path, "a", pool(300), algo=FASTER)
     commit("README.md")
@@ -353,13 +358,13 @@ def test_different_code_is_shown_and_mixed_code_is_invalid(tmp_path: Path) -> No
 def test_looks_are_recorded_once_and_looking_again_changes_nothing(tmp_path: Path) -> None:
     base, new = run_with(tmp_path, "a", pool(300)), run_with(tmp_path, "b", pool(306))
     first = compare([base, new])
-    taken = looks.read(tmp_path)
+    taken = look_log.read(tmp_path)
     assert [(look.baseline.run, look.candidate.run, look.seeds) for look in taken] == [
         ("a_001", "b_001", 3), ("a_001", "b_001", 6), ("a_001", "b_001", 10),
     ]  # fmt: skip
     for _ in range(3):
         assert compare([Run(base.path), Run(new.path)]).document() == first.document()
-    assert looks.read(tmp_path) == taken
+    assert look_log.read(tmp_path) == taken
 
 
 def test_seeds_added_one_by_one_are_decided_at_the_next_declared_look_only(tmp_path: Path) -> None:
@@ -370,7 +375,7 @@ def test_seeds_added_one_by_one_are_decided_at_the_next_declared_look_only(tmp_p
         verdicts.append((candidate.verdict.verdict, candidate.verdict.next_look))
         base, new = more(base, {seed: 200.0 + seed}), more(new, {seed: 420.0 + seed})
     assert verdicts == [("inconclusive", 16)] * 6 + [("better", None)]
-    assert [look.seeds for look in looks.read(tmp_path)] == [3, 6, 10, 16]
+    assert [look.seeds for look in look_log.read(tmp_path)] == [3, 6, 10, 16]
 
 
 def test_a_score_that_was_changed_after_the_look_does_not_change_the_look(tmp_path: Path) -> None:
@@ -379,7 +384,7 @@ def test_a_score_that_was_changed_after_the_look_does_not_change_the_look(tmp_pa
     evaluate(new, pool(500))
     after = only(compare([base, Run(new.path)]))
     assert after.verdict.verdict == before.verdict == "inconclusive"
-    assert "the look at 10 was taken on other scores than there are now; it stands" in after.notes
+    assert "the look at 10 was taken earlier, on other scores; it stands" in after.notes
 
 
 def test_a_seed_taken_away_after_a_look_is_invalid(tmp_path: Path) -> None:
@@ -401,7 +406,9 @@ def test_a_decision_stands_and_every_seed_is_shown_beside_it(tmp_path: Path) -> 
 def test_candidates_looked_at_one_by_one_know_of_each_other(tmp_path: Path) -> None:
     base, new, other = (run_with(tmp_path, name, pool(mean)) for name, mean in (("a", 300), ("b", 306), ("c", 307)))
     assert only(compare([base, new])).notes == ()
-    assert only(compare([base, other])).notes == ("also looked at against a_001: b_001; each look may err anew",)
+    assert only(compare([base, other])).notes == (
+        "also compared with a_001: b_001; each comparison has its own chance of error",
+    )
 
 
 def test_the_same_question_asked_of_fresh_runs_is_known(tmp_path: Path) -> None:
@@ -413,7 +420,7 @@ def test_the_same_question_asked_of_fresh_runs_is_known(tmp_path: Path) -> None:
 
     assert only(compare([fresh("a", 300, 0), fresh("b", 306, 0)])).notes == ()
     (note,) = [one for one in only(compare([fresh("a", 300, 50), fresh("b", 306, 50)])).notes if "same" in one]
-    assert note == "the same two configs were looked at before: a_001 v b_001; each pair may err anew"
+    assert note == "the same two configs were compared before: a_001 v b_001; each pair has its own chance of error"
 
 
 def test_a_project_that_cannot_be_written_to_is_still_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +431,7 @@ def test_a_project_that_cannot_be_written_to_is_still_compared(tmp_path: Path, m
 
     monkeypatch.setattr(files, "append_line", full)
     assert only(compare([base, new])).verdict.verdict == "better"
-    assert looks.read(tmp_path) == []
+    assert look_log.read(tmp_path) == []
 
 
 # What a best checkpoint claimed

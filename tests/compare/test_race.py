@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from rlx.compare.guardrails import Guard
 from rlx.compare.permutation import permutation_p
-from rlx.compare.race import ERRORS, RULE, Complexity, _apart, confirm, race
+from rlx.compare.race import ERRORS, Claim, Complexity, ScoreScale, _spell_p, confirm, race
+from rlx.compare.race_rule import RULE
 from rlx.evaluate.protocol import episode_seeds
 
 HEAD = [310.0, 280.0, 355.0, 402.0, 298.0, 340.0]
@@ -38,17 +39,17 @@ def test_a_candidate_that_is_far_ahead_gets_its_second_look_and_then_the_head() 
 
 
 def test_a_reason_has_digits_enough_to_be_true() -> None:
-    assert _apart(0.349, 0.35) == ("0.349", "0.35")
-    assert _apart(0.1712, 0.17) == ("0.171", "0.17")
-    assert _apart(0.01664, 0.05 / 3) == ("0.0166", "0.0167")
-    assert _apart(0.05 / 3, 0.05 / 3) == ("0.0167", "0.0167")
-    assert _apart(0.0011, 0.17) == ("0.0011", "0.17")
+    assert _spell_p(0.349, 0.35) == ("0.349", "0.35")
+    assert _spell_p(0.1712, 0.17) == ("0.171", "0.17")
+    assert _spell_p(0.01664, 0.05 / 3) == ("0.0166", "0.0167")
+    assert _spell_p(0.05 / 3, 0.05 / 3) == ("0.0167", "0.0167")
+    assert _spell_p(0.0011, 0.17) == ("0.0011", "0.17")
 
 
 @given(st.floats(0.0, 1.0), st.sampled_from([0.35, 0.17, 0.05, 0.05 / 3, 0.05 / 7]))
 def test_a_p_value_is_spelt_on_its_own_side_of_the_limit(p: float, limit: float) -> None:
     assume(abs(p - limit) > 1e-9)
-    spelled, against = (float(one) for one in _apart(p, limit))
+    spelled, against = (float(one) for one in _spell_p(p, limit))
     assert (spelled < against) == (p < limit)
 
 
@@ -89,7 +90,7 @@ def test_a_crashed_candidate_seed_scores_the_worst_seen_and_never_drops_out() ->
     crashed = race(HEAD, [None, None, *ahead[2:]])
     assert (crashed.step, crashed.crashed) == ("drop", 2)
     assert "2 crashed" in crashed.reason
-    assert race(HEAD, [None, *ahead[1:]], floor=-1e6).effect < race(HEAD, [None, *ahead[1:]]).effect
+    assert race(HEAD, [None, *ahead[1:]], scale=ScoreScale(floor=-1e6)).effect < race(HEAD, [None, *ahead[1:]]).effect
 
 
 def test_crashing_a_bad_seed_scores_no_better_than_finishing_it() -> None:
@@ -98,7 +99,7 @@ def test_crashing_a_bad_seed_scores_no_better_than_finishing_it() -> None:
     crashing = confirm(TEN, [*bad[:8], None, None])
     assert honest.answer == "not shown"
     assert (crashing.answer, crashing.crashed) == ("not shown", 2)
-    ended = confirm(TEN, [*bad[:8], None, None], floor=0.0)
+    ended = confirm(TEN, [*bad[:8], None, None], scale=ScoreScale(floor=0.0))
     assert (ended.p, ended.effect) == (honest.p, honest.effect), "a metric that ends at 0"
 
 
@@ -112,7 +113,7 @@ def test_a_crashed_seed_of_the_head_must_be_replaced() -> None:
     assert race([None, *HEAD[1:]], up(HEAD, 100)).need_head == 1
     found, whole = race([None, *HEAD], up(HEAD, 100)), race(HEAD, up(HEAD, 100))
     assert (found.step, found.p, found.effect, found.replaced) == (whole.step, whole.p, whole.effect, 1)
-    assert "1 of the other side's crashed" in found.reason
+    assert "1 crashed seed of the other side" in found.reason
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -125,11 +126,13 @@ def test_a_score_that_is_no_number_makes_it_invalid(bad: float) -> None:
 def test_ties_go_to_the_simpler() -> None:
     plain, long = Complexity(lines=2, parameters=100), Complexity(lines=80, parameters=100)
     slightly = up(HEAD, 60)
-    assert race(HEAD, slightly, min_effect=100, complexity=(plain, long)).step == "drop"
-    assert "the head is simpler" in race(HEAD, slightly, min_effect=100, complexity=(plain, long)).reason
-    for complexity in ((long, plain), (plain, plain), None):
-        assert race(HEAD, slightly, min_effect=100, complexity=complexity).step == "advance"
-    assert race(HEAD, slightly, min_effect=50, complexity=(plain, long)).step == "advance"
+    assert race(HEAD, slightly, scale=ScoreScale(min_effect=100), complexity=(plain, long)).step == "drop"
+    assert (
+        "the head is simpler" in race(HEAD, slightly, scale=ScoreScale(min_effect=100), complexity=(plain, long)).reason
+    )
+    for complexity in ((long, plain), (plain, plain)):
+        assert race(HEAD, slightly, scale=ScoreScale(min_effect=100), complexity=complexity).step == "advance"
+    assert race(HEAD, slightly, scale=ScoreScale(min_effect=50), complexity=(plain, long)).step == "advance"
 
 
 def test_a_simpler_candidate_that_is_not_shown_better_is_named_and_does_not_move_the_head() -> None:
@@ -166,7 +169,7 @@ def test_scaling_and_shifting_changes_no_answer(
 @given(head=scores, candidate=scores)
 def test_lower_is_better_is_the_mirror_image(head: list[float], candidate: list[float]) -> None:
     upwards = race(head, candidate)
-    turned = race([-value for value in head], [-value for value in candidate], better="lower")
+    turned = race([-value for value in head], [-value for value in candidate], scale=ScoreScale(better="lower"))
     assert (turned.step, turned.p, turned.effect) == (upwards.step, upwards.p, pytest.approx(-upwards.effect))
     assert (turned.interval.low, turned.interval.high) == (-upwards.interval.high, -upwards.interval.low)
 
@@ -189,7 +192,7 @@ def test_everything_can_be_written_as_json() -> None:
 # The confirmation
 
 
-def test_ten_fresh_seeds_a_side_confirm_a_gain() -> None:
+def test_ten_fresh_seeds_per_side_confirm_a_gain() -> None:
     found = confirm(TEN, up(TEN, 100))
     assert (found.answer, found.n, found.level, found.error) == ("confirmed", (10, 10), 0.05, None)
     assert found.effect == pytest.approx(100)
@@ -201,17 +204,17 @@ def test_several_claims_share_the_level() -> None:
     p = confirm(TEN, gain).p
     assert 0.01 < p <= 0.05
     assert confirm(TEN, gain).answer == "confirmed"
-    shared = confirm(TEN, gain, claims=5)
+    shared = confirm(TEN, gain, claim=Claim(claims=5))
     assert (shared.answer, shared.level) == ("not shown", 0.01)
     assert shared.interval.low < 0
 
 
 def test_a_gain_below_the_smallest_that_counts_is_not_shown() -> None:
-    assert confirm(TEN, up(TEN, 100), min_effect=100).answer == "confirmed"
-    assert confirm(TEN, up(TEN, 100), min_effect=101).answer == "not shown"
-    lower = confirm(TEN, up(TEN, -100), min_effect=101, better="lower")
+    assert confirm(TEN, up(TEN, 100), scale=ScoreScale(min_effect=100)).answer == "confirmed"
+    assert confirm(TEN, up(TEN, 100), scale=ScoreScale(min_effect=101)).answer == "not shown"
+    lower = confirm(TEN, up(TEN, -100), scale=ScoreScale(min_effect=101, better="lower"))
     assert (lower.answer, lower.effect) == ("not shown", pytest.approx(-100))
-    assert confirm(TEN, up(TEN, -100), min_effect=99, better="lower").answer == "confirmed"
+    assert confirm(TEN, up(TEN, -100), scale=ScoreScale(min_effect=99, better="lower")).answer == "confirmed"
 
 
 def test_a_head_that_is_shown_worse_is_harmful() -> None:
@@ -235,7 +238,7 @@ def test_a_harmed_guardrail_is_harmful_and_an_unproven_one_is_not_shown() -> Non
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 3, 5, 9])
-def test_fewer_than_ten_seeds_a_side_are_provisional_with_the_measured_error(seeds: int) -> None:
+def test_fewer_than_ten_seeds_per_side_are_provisional_with_the_measured_error(seeds: int) -> None:
     found = confirm(TEN[:seeds], up(TEN, 1000))
     assert found.answer == "provisional"
     assert found.error == ERRORS.get(seeds, 0.5)
@@ -244,9 +247,9 @@ def test_fewer_than_ten_seeds_a_side_are_provisional_with_the_measured_error(see
 
 def test_a_contract_may_ask_for_more_seeds_and_not_for_fewer() -> None:
     many = [*TEN, *TEN]
-    assert confirm(many, up(many, 100), seeds=16).n == (16, 16)
-    assert confirm(TEN, up(TEN, 100), seeds=16).answer == "provisional"
-    assert confirm(TEN[:5], up(TEN, 100)[:5], seeds=5).answer == "provisional"
+    assert confirm(many, up(many, 100), claim=Claim(seeds=16)).n == (16, 16)
+    assert confirm(TEN, up(TEN, 100), claim=Claim(seeds=16)).answer == "provisional"
+    assert confirm(TEN[:5], up(TEN, 100)[:5], claim=Claim(seeds=5)).answer == "provisional"
     assert confirm(many, up(many, 100)).n == (10, 10)
 
 
@@ -255,10 +258,10 @@ def test_a_crashed_head_seed_counts_as_the_worst_and_a_crashed_baseline_seed_is_
     assert (crashed.answer, crashed.crashed) == ("not shown", 3)
     short = confirm([None, *TEN[1:]], up(TEN, 100))
     assert (short.answer, short.n) == ("provisional", (9, 10))
-    assert "1 of the other side's crashed" in short.reason
+    assert "1 crashed seed of the other side" in short.reason
     found = confirm([None, *TEN], up(TEN, 100))
     assert (found.answer, found.replaced) == ("confirmed", 1)
-    assert "1 of the other side's crashed" in found.reason
+    assert "1 crashed seed of the other side" in found.reason
 
 
 def test_failing_seeds_are_flagged_beside_a_claim() -> None:
@@ -289,8 +292,8 @@ def test_scaling_and_shifting_changes_no_confirmation(
     def moved(values: list[float]) -> list[float]:
         return [scale * value + shift for value in values]
 
-    before = confirm(baseline, head, min_effect=smallest)
-    after = confirm(moved(baseline), moved(head), min_effect=scale * smallest)
+    before = confirm(baseline, head, scale=ScoreScale(min_effect=smallest))
+    after = confirm(moved(baseline), moved(head), scale=ScoreScale(min_effect=scale * smallest))
     assert (after.answer, after.p) == (before.answer, before.p)
 
 
@@ -306,9 +309,9 @@ def test_a_claim_that_is_not_shown_says_what_would_settle_it() -> None:
     spread = float(np.std(TEN, ddof=1))
     leaning = confirm(TEN, up(TEN, 0.5 * spread))
     assert leaning.answer == "not shown"
-    assert leaning.reason.endswith("a new study would show it with some 50 seeds a side")
-    assert "seeds a side" not in confirm(TEN, up(TEN, -0.1 * spread)).reason
-    assert "seeds a side" not in confirm(TEN, up(TEN, 0.0)).reason
+    assert leaning.reason.endswith("a new study would need about 50 seeds per side to show it")
+    assert "seeds per side" not in confirm(TEN, up(TEN, -0.1 * spread)).reason
+    assert "seeds per side" not in confirm(TEN, up(TEN, 0.0)).reason
 
 
 def rate(coin: int, episodes: Sequence[int]) -> float:

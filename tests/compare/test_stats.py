@@ -34,17 +34,10 @@ def test_the_bootstrap_redraws_within_each_task() -> None:
 def test_the_bootstrap_takes_two_groups_and_large_inputs_in_blocks() -> None:
     generator = np.random.default_rng(0)
     baseline, candidate = generator.normal(0, 1, (20, 30)), generator.normal(1, 1, (10, 30))
-    interval = stats.bootstrap_interval(stats.probability_of_improvement, baseline, candidate, resamples=300)
-    assert interval.low < 0.76 < interval.high
     difference = stats.bootstrap_interval(
         lambda a, b: stats.iqm(b) - stats.iqm(a), baseline, candidate, resamples=20_000
     )
     assert difference.low < 1 < difference.high
-
-
-def test_probability_of_improvement_counts_ties_half() -> None:
-    assert float(stats.probability_of_improvement([1.0, 2.0], [2.0, 3.0])) == pytest.approx(3.5 / 4)
-    assert float(stats.probability_of_improvement([1.0], [1.0])) == 0.5
 
 
 def test_a_performance_profile_falls_from_one_to_zero() -> None:
@@ -57,17 +50,11 @@ def test_the_median_is_over_task_means_and_over_runs_where_there_is_one_task() -
     assert float(stats.median([1.0, 9.0, 2.0])) == 2.0
 
 
-def test_the_optimality_gap_does_not_count_what_lies_above_the_target() -> None:
-    assert float(stats.optimality_gap([0.5, 2.0])) == 0.25
-    assert float(stats.optimality_gap([[50.0, 100.0]], target=100.0)) == 25.0
-
-
 def test_every_aggregate_takes_many_data_sets_at_once() -> None:
     scores = np.random.default_rng(0).normal(size=(7, 5, 3))
-    for aggregate in (stats.mean, stats.median, stats.iqm, stats.optimality_gap):
+    for aggregate in (stats.mean, stats.median, stats.iqm):
         assert aggregate(scores) == pytest.approx(np.array([float(aggregate(one)) for one in scores]))
     assert stats.performance_profile(scores, [0.0, 1.0]).shape == (7, 2)
-    assert stats.probability_of_improvement(scores, scores + 10).tolist() == [1.0] * 7
 
 
 def test_a_profile_band_holds_the_profile_and_is_narrow_where_all_runs_agree() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlx.compare.guardrails import Guardrail, block_on_harm, require_safety
-from rlx.compare.looks import take
-from rlx.compare.verdict import Rules, guarded, judge, judge_all
+from rlx.compare.guardrails import GuardrailResult, block_on_harm, require_safety
+from rlx.compare.interim_plan import holm_shares, take
+from rlx.compare.verdict import Verdict, VerdictRules, guarded, judge, strength
 
 TEN = np.array([310.0, 280, 355, 402, 298, 340, 366, 275, 330, 345])
 
@@ -22,11 +22,19 @@ def draw(mean: float, count: int, *, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(mean, 50, count)
 
 
+def judge_all(baseline: np.ndarray, candidates: list[np.ndarray]) -> list[Verdict]:
+    """Judge several candidates together, as a comparison of runs does."""
+    usable = [index for index, new in enumerate(candidates) if np.isfinite(new).any()]
+    looks = {index: take(baseline, candidates[index]) for index in usable}
+    shares = dict(zip(usable, holm_shares([strength(looks[index], VerdictRules()) for index in usable]), strict=True))
+    return [judge(baseline, new, share=shares.get(index, 1.0)) for index, new in enumerate(candidates)]
+
+
 def test_three_seeds_lean_and_never_decide() -> None:
     verdict = judge([100.0, 110, 120], [400.0, 410, 420])
     assert verdict.verdict == "inconclusive"
     assert verdict.line() == "inconclusive: leaning +300 [+280, +320], undecided at 3 v 3"
-    assert verdict.settle == "the look at 10 seeds a side: 7 more for the baseline, 7 more for the candidate"
+    assert verdict.settle == "the look at 10 seeds per side: 7 more for the baseline, 7 more for the candidate"
     assert (verdict.look, verdict.next_look) == (None, 10)
 
 
@@ -39,12 +47,12 @@ def test_a_leaning_shows_its_interval_in_matching_digits() -> None:
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 2), (9, 10), (10, 9), (9, 30)])
-def test_nothing_is_decided_below_ten_seeds_a_side(n: int, m: int) -> None:
+def test_nothing_is_decided_below_ten_seeds_per_side(n: int, m: int) -> None:
     verdict = judge(np.arange(n), np.arange(m) + 1000)
     assert verdict.verdict == "inconclusive"
-    assert verdict.settle.startswith("the look at 10 seeds a side: ")
+    assert verdict.settle.startswith("the look at 10 seeds per side: ")
     assert "0 more" not in verdict.settle
-    assert verdict.reason == "nothing is decided on fewer than 10 seeds a side"
+    assert verdict.reason == "no decision is made on fewer than 10 seeds per side"
 
 
 def test_one_seed_a_side_has_no_interval_and_says_so() -> None:
@@ -85,13 +93,13 @@ def test_between_looks_the_next_size_that_decides_is_named() -> None:
     named = {count: judge(baseline[:count], candidate[:count]).next_look for count in (9, 10, 13, 15)}
     assert named == {9: 10, 10: 16, 13: 16, 15: 16}
     verdict = judge(baseline[:13], candidate[:12])
-    assert verdict.settle == "the look at 16 seeds a side: 3 more for the baseline, 4 more for the candidate"
+    assert verdict.settle == "the look at 16 seeds per side: 3 more for the baseline, 4 more for the candidate"
     assert verdict.reason == "p = 0.12 > 0.033 at the look of 10"
 
 
 def test_a_larger_pool_only_asks_for_the_seeds_that_are_missing() -> None:
     verdict = judge(np.append(TEN, TEN), TEN + 22)
-    assert verdict.settle == "the look at 16 seeds a side: 6 more for the candidate"
+    assert verdict.settle == "the look at 16 seeds per side: 6 more for the candidate"
 
 
 def test_a_spent_plan_asks_for_fresh_runs_and_names_no_number_of_seeds() -> None:
@@ -101,10 +109,12 @@ def test_a_spent_plan_asks_for_fresh_runs_and_names_no_number_of_seeds() -> None
         verdict = judge(baseline, candidate)
         if verdict.verdict == "inconclusive" and verdict.leaning > 0.8:
             break
-    assert verdict.settle == "the plan is spent on these seeds: only new runs of both on fresh seeds can decide"
+    assert (
+        verdict.settle == "the plan has no more looks for these seeds: only new runs of both on fresh seeds can decide"
+    )
     assert verdict.next_look is None
     tiny = judge(np.tile(TEN, 3)[:24], np.tile(TEN, 3)[:24] + 3)
-    assert tiny.settle == "nothing practical: 0.074 sd, as seen here, is too little for 24 seeds a side to find"
+    assert tiny.settle == "nothing practical: 0.074 sd, as seen here, is too small for 24 seeds per side to find"
     assert judge([500.0] * 24, [500.0] * 24).settle.startswith("nothing practical: 0 sd")
 
 
@@ -151,18 +161,18 @@ def test_nothing_is_invented_where_there_is_no_score_at_all() -> None:
 
 
 def test_an_improvement_below_the_smallest_that_counts_is_inconclusive() -> None:
-    verdict = judge(TEN, TEN + 60, rules=Rules(minimum_effect=80.0))
+    verdict = judge(TEN, TEN + 60, rules=VerdictRules(minimum_effect=80.0))
     assert verdict.verdict == "inconclusive"
-    assert verdict.reason == "+60 is less than the +80 asked for"
-    assert judge(TEN, TEN + 60, rules=Rules(minimum_effect=60.0)).verdict == "better"
-    assert judge(TEN + 100, TEN, rules=Rules(minimum_effect=80.0)).verdict == "worse"
+    assert verdict.reason == "+60 is less than the required +80"
+    assert judge(TEN, TEN + 60, rules=VerdictRules(minimum_effect=60.0)).verdict == "better"
+    assert judge(TEN + 100, TEN, rules=VerdictRules(minimum_effect=80.0)).verdict == "worse"
 
 
 def test_worse_is_not_said_where_crashed_baseline_seeds_were_left_out() -> None:
-    verdict = judge(TEN + 100, TEN, rules=Rules(can_be_worse=False))
+    verdict = judge(TEN + 100, TEN, rules=VerdictRules(can_be_worse=False))
     assert verdict.verdict == "inconclusive"
     assert "flatters the baseline" in verdict.reason
-    assert judge(TEN, TEN + 100, rules=Rules(can_be_worse=False)).verdict == "better"
+    assert judge(TEN, TEN + 100, rules=VerdictRules(can_be_worse=False)).verdict == "better"
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1000.0, 0.0), (1.0, -500.0)])
@@ -172,12 +182,12 @@ def test_scaling_and_shifting_changes_no_verdict(scale: float, shift: float, cou
     for _ in range(8):
         baseline, candidate = generator.normal(300, 50, count), generator.normal(345, 50, count)
         candidate[1] = math.nan
-        plain = judge(baseline, candidate, floor=20.0, rules=Rules(minimum_effect=5.0))
+        plain = judge(baseline, candidate, floor=20.0, rules=VerdictRules(minimum_effect=5.0))
         moved = judge(
             baseline * scale + shift,
             candidate * scale + shift,
             floor=20.0 * scale + shift,
-            rules=Rules(minimum_effect=5.0 * scale),
+            rules=VerdictRules(minimum_effect=5.0 * scale),
         )
         assert (plain.verdict, plain.p, plain.is_futile, plain.look, plain.settle) == (
             moved.verdict, moved.p, moved.is_futile, moved.look, moved.settle,
@@ -218,7 +228,7 @@ def test_several_candidates_share_the_error() -> None:
 
 
 def test_a_candidate_without_scores_takes_no_share() -> None:
-    verdicts = judge_all(TEN, [TEN + 100, [math.nan] * 10])
+    verdicts = judge_all(TEN, [TEN + 100, np.full(10, math.nan)])
     assert [verdict.verdict for verdict in verdicts] == ["better", "invalid"]
     assert "shared" not in verdicts[0].reason
 
@@ -236,7 +246,7 @@ def test_a_guardrail_holds_an_improvement_back() -> None:
     better = judge(TEN, TEN + 100)
     harm = block_on_harm(TEN, TEN - 100)
     unproven = require_safety(TEN, TEN, margin=1.0)
-    passes = Guardrail("passes", 0.0, 0.0, "fine")
+    passes = GuardrailResult("passes", 0.0, 0.0, "fine")
     assert guarded(better, {"success": passes}) == better
     blocked = guarded(better, {"success": harm, "length": passes})
     assert (blocked.verdict, blocked.settle) == ("inconclusive", "")

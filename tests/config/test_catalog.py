@@ -16,7 +16,7 @@ from rlx.errors import NotFound
 @pytest.mark.parametrize("name", catalog.names())
 def test_a_catalog_config_loads_without_a_word(name: str) -> None:
     checked = check(Path(f"catalog:{name}"), devices=("cpu",))
-    assert checked.found == ()
+    assert checked.problems == ()
     assert checked.experiment is not None
     assert checked.experiment.env.id == catalog.ENTRIES[name].env_id
 

@@ -77,7 +77,7 @@ def problems(data: dict[str, Any], devices: tuple[str, ...] = ("cpu",)) -> list[
         ({"device": "tpu7"}, "device", "expected auto", ""),
         ({"seeds": [0, 1, 0]}, "seeds", "`seeds` has 0 more than once", "once"),
         ({"seeds": []}, "seeds", "empty list", "seeds: 5"),
-        ({"seed": 2**32 - 2, "seeds": 5}, "seeds", "go beyond", "lower `seed`"),
+        ({"seed": 2**32 - 2, "seeds": 5}, "seeds", "exceed", "lower `seed`"),
         ({"policy": {"type": "MlpPolicy"}}, "policy.type", "unknown policy type `MlpPolicy`", "did you mean `mlp`?"),
         ({"policy": {"type": "MultiInputPolicy"}}, "policy.type", "unknown policy type", "did you mean `multi`?"),
         (
@@ -201,10 +201,10 @@ def test_a_command_needs_no_env_and_no_algorithm_and_is_named_after_its_script()
     [
         ({"train": ["a", "{overrides}"]}, "command.train", "no {seed}"),
         ({"train": ["a", "{seed}"], "overrides": {"x": 1}}, "command.train", "no {overrides}"),
-        ({"train": [*TRAIN, "{sed}"]}, "command.train", "{sed}, which stands for nothing"),
-        ({"train": [*TRAIN, "--x={overrides}"]}, "command.train", "an argument of its own"),
+        ({"train": [*TRAIN, "{sed}"]}, "command.train", "{sed}, which is not a placeholder"),
+        ({"train": [*TRAIN, "--x={overrides}"]}, "command.train", "a separate argument"),
         ({"override": "--{key}"}, "command.override", "no {value}"),
-        ({"checkpoint": "{checkpoint}"}, "command.checkpoint", "stands for nothing"),
+        ({"checkpoint": "{checkpoint}"}, "command.checkpoint", "is not a placeholder"),
         ({"metrics": {"reader": "csv"}}, "command.metrics.path", "is missing"),
         ({"metrics": {"reader": "stdout", "pattern": "("}}, "command.metrics.pattern", "cannot be read"),
         ({"metrics": {"reader": "stdout", "pattern": "(?P<a>.)"}}, "command.metrics.pattern", "no group `step`"),
@@ -218,7 +218,7 @@ def test_a_command_that_cannot_work_is_named(section: dict[str, Any], key: str, 
 
 
 def test_a_command_belongs_to_its_backend_and_the_backend_to_a_command() -> None:
-    with pytest.raises(ConfigError, match="says nothing to the backend auto"):
+    with pytest.raises(ConfigError, match="the backend auto ignores"):
         parse({"env": {"id": "A"}, "command": {"train": TRAIN}})
     with pytest.raises(ConfigError, match="needs a `command` section"):
         parse({"backend": "command"})

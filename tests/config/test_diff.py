@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlx.config.diff import Change, diff, is_same
+from rlx.config.diff import ConfigChange, diff, is_same
 
 
 @pytest.mark.parametrize(
@@ -17,28 +17,33 @@ from rlx.config.diff import Change, diff, is_same
     [
         ({}, {}, []),
         ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, {"a": 2}, [Change("a", 1, 2)]),
-        ({"b": 1}, {"a": 1}, [Change("a", None, 1), Change("b", 1, None)]),
-        ({"x": {"y": {"z": 1, "w": 0}}}, {"x": {"y": {"z": 2, "w": 0}}}, [Change("x.y.z", 1, 2)]),
-        ({"x": {"y": 1}}, {}, [Change("x.y", 1, None)]),
-        ({}, {"x": {"y": {"z": 1}}}, [Change("x.y.z", None, 1)]),
+        ({"a": 1}, {"a": 2}, [ConfigChange("a", 1, 2)]),
+        ({"b": 1}, {"a": 1}, [ConfigChange("a", None, 1), ConfigChange("b", 1, None)]),
+        ({"x": {"y": {"z": 1, "w": 0}}}, {"x": {"y": {"z": 2, "w": 0}}}, [ConfigChange("x.y.z", 1, 2)]),
+        ({"x": {"y": 1}}, {}, [ConfigChange("x.y", 1, None)]),
+        ({}, {"x": {"y": {"z": 1}}}, [ConfigChange("x.y.z", None, 1)]),
         ({"x": {}}, {}, []),
-        ({"l": [64, 64]}, {"l": [64]}, [Change("l", [64, 64], [64])]),
+        ({"l": [64, 64]}, {"l": [64]}, [ConfigChange("l", [64, 64], [64])]),
         ({"l": [1, 2]}, {"l": (1, 2)}, []),
-        ({"l": [{"a": 1}]}, {"l": [{"a": 2}]}, [Change("l", [{"a": 1}], [{"a": 2}])]),
-        ({"r": 0.1}, {"r": {"linear": [1, 0]}}, [Change("r", 0.1, {"linear": [1, 0]})]),
+        ({"l": [{"a": 1}]}, {"l": [{"a": 2}]}, [ConfigChange("l", [{"a": 1}], [{"a": 2}])]),
+        ({"r": 0.1}, {"r": {"linear": [1, 0]}}, [ConfigChange("r", 0.1, {"linear": [1, 0]})]),
         ({"a": 1}, {"a": 1.0}, []),
-        ({"a": 1}, {"a": True}, [Change("a", 1, True)]),
+        ({"a": 1}, {"a": True}, [ConfigChange("a", 1, True)]),
         ({"a": math.nan}, {"a": math.nan}, []),
-        ({"a": "1"}, {"a": 1}, [Change("a", "1", 1)]),
+        ({"a": "1"}, {"a": 1}, [ConfigChange("a", "1", 1)]),
         (
             {"b": 1, "a": {"z": 1, "b": 1}, "a.c": 1},
             {},
-            [Change("a.b", 1, None), Change("a.c", 1, None), Change("a.z", 1, None), Change("b", 1, None)],
+            [
+                ConfigChange("a.b", 1, None),
+                ConfigChange("a.c", 1, None),
+                ConfigChange("a.z", 1, None),
+                ConfigChange("b", 1, None),
+            ],
         ),
     ],
 )
-def test_changes_are_sorted_by_dotted_key(a: dict[str, Any], b: dict[str, Any], changes: list[Change]) -> None:
+def test_changes_are_sorted_by_dotted_key(a: dict[str, Any], b: dict[str, Any], changes: list[ConfigChange]) -> None:
     assert diff(a, b) == changes
 
 

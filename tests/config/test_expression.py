@@ -67,7 +67,7 @@ def test_anything_else_is_refused(text: str) -> None:
         ("return >", "is not an expression"),
         ("return > 1; length", "is not an expression"),
         ("return > 1 #" + "x" * 200, "longer than 200"),
-        ("1 < 2", "names none of return"),
+        ("1 < 2", "uses none of return"),
         ("(" * 150 + "length" + ")" * 40, "is not an expression"),
     ],
 )
@@ -83,11 +83,11 @@ def test_a_number_is_worked_out_too() -> None:
 
 def test_only_known_names_are_read_where_they_are_given() -> None:
     assert Expression("spent > 0.5", known=("spent", "hours")).names == {"spent"}
-    with pytest.raises(ValueError, match=r"names `spend`, which there is not; did you mean `spent`\?"):
+    with pytest.raises(ValueError, match=r"uses the unknown name `spend`; did you mean `spent`\?"):
         Expression("spend > 0.5", known=("spent", "hours"))
-    with pytest.raises(ValueError, match="there are: spent, hours"):
+    with pytest.raises(ValueError, match="known: spent, hours"):
         Expression("x > 0.5", known=("spent", "hours"))
-    with pytest.raises(ValueError, match="names none of spent, hours"):
+    with pytest.raises(ValueError, match="uses none of spent, hours"):
         Expression("1 > 0", known=("spent", "hours"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rlx.config.json_schema import json_schema
 from rlx.config.schema import ALGORITHMS
-from rlx.config.sections import OUTSIDE, SECTIONS, fields
+from rlx.config.schema_map import OUTSIDE, SECTIONS, fields
 
 
 def definition(model: type) -> dict[str, Any]:

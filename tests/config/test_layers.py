@@ -84,7 +84,7 @@ def test_a_catalog_config_can_be_extended_and_opened(write: Write) -> None:
     [
         (
             "x: 1\nextends: nope.yaml",
-            "c.yaml:2: extends `nope.yaml`, but there is no file `nope.yaml`",
+            "c.yaml:2: extends `nope.yaml`, but the file `nope.yaml` does not exist",
             "there are: c.yaml",
         ),
         ("extends: cc.yaml", "c.yaml:1: extends `cc.yaml`", "did you mean `c.yaml`?"),
@@ -113,7 +113,7 @@ def test_a_circle_over_several_files_is_shown(write: Write) -> None:
 def test_a_mistake_in_the_base_points_into_the_base(write: Write) -> None:
     write("base.yaml", "a: 1\na: 2\n")
     path = write("c.yaml", "extends: base.yaml")
-    with pytest.raises(ConfigError, match=r"^base.yaml:2: key `a` is there twice"):
+    with pytest.raises(ConfigError, match=r"^base.yaml:2: key `a` appears twice"):
         layers.stack(path)
 
 
@@ -161,7 +161,7 @@ def test_an_override_wins_over_the_file(
         ("caf\udce9=1", "-s caf\\xe9=1: an override is `key=value`"),
         ("a=caf\udce9", "-s a=caf\\xe9:1: character U+DCE9 is not allowed"),
         ("a=[1", "-s a=[1:1: not valid YAML"),
-        ("a={b: 1, b: 2}", "-s a={b: 1, b: 2}:1: key `b` is there twice"),
+        ("a={b: 1, b: 2}", "-s a={b: 1, b: 2}:1: key `b` appears twice"),
     ],
 )
 def test_a_bad_override_is_named(text: str, message: str) -> None:
@@ -191,3 +191,12 @@ def test_the_same_algorithm_under_another_spelling_keeps_its_keys(write: Write) 
 def test_the_default_algorithm_counts_as_ppo(write: Write) -> None:
     path = write("a.yaml", "algo: {clip_range: 0.1}")
     assert layers.stack(path, ["algo.name=ppo"]).document.data["algo"] == {"clip_range": 0.1, "name": "ppo"}
+
+
+def test_an_override_reaches_into_a_wrappers_arguments_by_its_index(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("env: {id: CartPole-v1, wrappers: [{time_limit: {max_steps: 9}}, flatten]}\n")
+    data = layers.stack(path, ["env.wrappers.0.kwargs.max_steps=7"]).document.data
+    assert data["env"]["wrappers"] == [{"name": "time_limit", "kwargs": {"max_steps": 7}}, "flatten"]
+    with pytest.raises(ConfigError, match=r"`env\.wrappers\.2`: there is no such item"):
+        layers.stack(path, ["env.wrappers.2.kwargs.max_steps=7"])

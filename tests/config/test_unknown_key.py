@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rlx.config.keys import MEANINGS, OTHER_NAMES
+from rlx.config.key_docs import MEANINGS, OTHER_NAMES
 from rlx.config.schema import ALGORITHMS
-from rlx.config.sections import all_keys
+from rlx.config.schema_map import all_keys
 from rlx.config.unknown_key import unknown_key
 
 

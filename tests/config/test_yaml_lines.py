@@ -90,10 +90,10 @@ def test_a_key_written_before_the_merge_still_wins() -> None:
         ("null", "a.yaml: the config is empty", "env"),
         ("- a\n- b\n", "a.yaml:1: a config is a mapping of keys to values; this is a list", "env"),
         ("just words", "a.yaml:1: a config is a mapping of keys to values; this is a single value", "env"),
-        ("a: 1\nb: 2\na: 3\n", "a.yaml:3: key `a` is there twice", "line 1"),
-        ("env:\n  id: x\n  id: y\n", "a.yaml:3: key `env.id` is there twice", "line 2"),
-        ("env:\n\tid: x\n", "a.yaml:2: a tab where YAML wants spaces", "spaces"),
-        ("env:\n  id: x\n\tnum_envs: 1\n", "a.yaml:3: a tab where YAML wants spaces", "spaces"),
+        ("a: 1\nb: 2\na: 3\n", "a.yaml:3: key `a` appears twice", "line 1"),
+        ("env:\n  id: x\n  id: y\n", "a.yaml:3: key `env.id` appears twice", "line 2"),
+        ("env:\n\tid: x\n", "a.yaml:2: a tab, but YAML needs spaces", "spaces"),
+        ("env:\n  id: x\n\tnum_envs: 1\n", "a.yaml:3: a tab, but YAML needs spaces", "spaces"),
         ("a: [1, 2\n", "a.yaml:2: not valid YAML", "column"),
         ("a: b: c", "a.yaml:1: not valid YAML: mapping values are not allowed here", "column 5"),
         ('a: "open', "a.yaml:1: not valid YAML", "quotes"),
@@ -185,7 +185,7 @@ def test_without_any_config_the_hint_is_init(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotFound) as caught:
         yaml_lines.read(Path("nope.yaml"))
-    assert caught.value.hint == "make one: rlx init --here"
+    assert caught.value.hint == "create one: rlx init --here"
 
 
 def test_a_file_that_fails_to_be_read_says_so() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlx.diagnose.case import NOTHING, RETURN, Case, Precedent, Score, SeedCase
-from rlx.diagnose.curve import Floats
+from rlx.diagnose.curve_shape import Floats
+from rlx.diagnose.run_case import NOTHING, RETURN, EvaluationScore, OtherRunScore, RunCase, SeedCase
 from rlx.runs.metrics import Series
 
 ROWS = 60
@@ -81,8 +81,8 @@ def seed_case(number: int, metrics: Mapping[str, Any], *, jitter: bool = True, *
     told: dict[str, Any] = {
         "step": int(STEPS[-1]),
         "evaluations": Series(STEPS[5::6], series[RETURN].values[5::6]) if RETURN in series else NOTHING,
-        "untrained": Score(18.0, 5.0, 20, 18.0),
-        "report": Score(last, 10.0, 20, last),
+        "untrained": EvaluationScore(18.0, 5.0, 20, 18.0),
+        "report": EvaluationScore(last, 10.0, 20, last),
     }  # fmt: skip
     return SeedCase(number, series=series, **{**told, **fields})
 
@@ -94,11 +94,11 @@ def case(
     seeds: int = 1,
     jitter: bool = True,
     **fields: Any,
-) -> Case:
+) -> RunCase:
     """Return a run whose seeds have these series."""
     some = tuple(seed_case(number, metrics, jitter=jitter, **fields) for number in range(seeds))
-    return Case(
-        "own_001", config["algo"]["name"], config, 60_000, some, random=Score(20.0, 6.0, 20, 20.0)
+    return RunCase(
+        "own_001", config["algo"]["name"], config, 60_000, some, random=EvaluationScore(20.0, 6.0, 20, 20.0)
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def ill(returns: Floats = FLAT, *, of: Mapping[str, Any] = HEALTHY, **metrics: A
     return {**of, RETURN: returns, **{name.replace("__", "/"): values for name, values in metrics.items()}}
 
 
-def disagreeing() -> Case:
+def disagreeing() -> RunCase:
     good, bad = case(HEALTHY, seeds=3), case(ill(), seeds=2)
     return replace(good, seeds=(*good.seeds, *(replace(seed, seed=seed.seed + 3) for seed in bad.seeds)))
 
@@ -127,7 +127,7 @@ def terms(**shares: float) -> dict[str, Floats]:
 STOPS = np.minimum(np.linspace(0, 2, ROWS), 1)
 GROWN = np.concatenate([np.linspace(20, 200, 30), np.full(30, 200.0)])
 
-FIRES: dict[str, Case] = {
+FIRES: dict[str, RunCase] = {
     "not_finite": case(ill(train__value_loss=np.where(np.arange(ROWS) > 40, np.nan, 1.0))),
     "crashed": case(HEALTHY, state="failed", reason="ZeroDivisionError: division by zero"),
     "missing_metric": case({"train/loss": wobble(1.0)}),
@@ -153,27 +153,38 @@ FIRES: dict[str, Case] = {
     "limit_as_termination": case({**HEALTHY, "rollout/length_mean": GROWN, "rollout/truncated_share": np.zeros(ROWS)}),
     "cut_short": case(ill(rollout__truncated_share=np.ones(ROWS), rollout__length_mean=np.full(ROWS, 8.0))),
     "reward_hacking": case({**HEALTHY, "rollout/success_rate": np.linspace(0.6, 0.1, ROWS)}),
+    "task_not_done": case(
+        {
+            **HEALTHY,
+            "rollout/success_rate": np.full(ROWS, 0.01),
+            "rollout/length_mean": np.linspace(90, 40, ROWS),
+            "rollout/truncated_share": np.linspace(0.9, 0.1, ROWS),
+        },
+        seeds=3,
+    ),
     "term_domination": case({**ill(), **terms(alive=0.95, task=0.05)}),
     "term_saturation": case({**ill(), "reward/term/near": STOPS, "rollout/success_rate": 0.3 * STOPS}),
     "term_constant": case({**ill(), "reward/term/alive": np.full(ROWS, 1.0)}),
     "critic_uninformative": case(ill(train__explained_variance=noise(-0.1, 0.05))),
-    "greedy_gap": case(HEALTHY, report=Score(40.0, 5.0, 20, 40.0)),
+    "greedy_gap": case(HEALTHY, report=EvaluationScore(40.0, 5.0, 20, 40.0)),
     "train_eval_gap": case(
-        HEALTHY, config={**CONFIG, "eval": {"env": {"id": "Other-v0"}}}, report=Score(40.0, 5.0, 20, 40.0)
+        HEALTHY, config={**CONFIG, "eval": {"env": {"id": "Other-v0"}}}, report=EvaluationScore(40.0, 5.0, 20, 40.0)
     ),
-    "worse_than_random": case({**HEALTHY, RETURN: WORSE}, report=Score(9.0, 1.0, 20, 9.0)),
+    "worse_than_random": case({**HEALTHY, RETURN: WORSE}, report=EvaluationScore(9.0, 1.0, 20, 9.0)),
     "collapse_after_peak": case(ill(LOST)),
     "getting_worse": case(ill(WORSE)),
     "no_learning": case(ill()),
     "instability": case(ill(SWINGS)),
     "seeds_disagree": disagreeing(),
     "plateau": replace(case(HEALTHY), reachable=900.0, reachable_steps=50_000),
-    "outdone": replace(case(HEALTHY), precedent=Precedent("better_001", 900.0, 50_000)),
-    "selection_bias": case(HEALTHY, best=Score(90.0, 10.0, 20, 90.0), claimed=Score(190.0, 10.0, 10, 190.0)),
+    "outdone": replace(case(HEALTHY), best_other_run=OtherRunScore("better_001", 900.0, 50_000)),
+    "selection_bias": case(
+        HEALTHY, best=EvaluationScore(90.0, 10.0, 20, 90.0), claimed=EvaluationScore(190.0, 10.0, 10, 190.0)
+    ),
     "throughput_collapse": case({**HEALTHY, "time/steps_per_second": np.geomspace(3000, 100, ROWS)}),
     "env_bound": case({**HEALTHY, "time/env_share": wobble(0.95, share=0.0)}),
 }
-SOUND: dict[str, Case] = {
+SOUND: dict[str, RunCase] = {
     "ppo": case(HEALTHY, seeds=5),
     "ppo, one seed": case(HEALTHY),
     "dqn": case(HEALTHY_DQN, config=dqn(), seeds=3),

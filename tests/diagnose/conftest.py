@@ -25,11 +25,14 @@ def train_corridor(project: Project, world: str, *, seeds: int = 2, **sections: 
     config = project.config(
         world.lower(),
         backend="fast",
-        env={"id": f"envs/corridors.py:{world}", "num_envs": 4},
         algo={"total_timesteps": 8192, "update_epochs": 4, "learning_rate": 0.003},
         policy={"hidden_sizes": [16]},
         checkpoint={"save_every": 8192},
-        **{"eval": {"every": 819, "episodes": 10}, **sections},
+        **{
+            "env": {"id": f"envs/corridors.py:{world}", "num_envs": 4},
+            "eval": {"every": 819, "episodes": 10},
+            **sections,
+        },
     )
     project.rlx("train", config, "--seeds", str(seeds))
     return project.run(f"{world.lower()}_001")

@@ -11,8 +11,8 @@ import yaml
 
 from rlx.config import load
 from rlx.diagnose.diagnose import diagnose
-from rlx.diagnose.rule import Change
-from rlx.diagnose.rules import every
+from rlx.diagnose.rules import all_rules
+from rlx.diagnose.run_rule import SuggestedChange
 from rlx.diagnose.suggest import suggest
 from rlx.hosts.cli.parser import parser_of
 from rlx.launch import launch
@@ -29,19 +29,19 @@ def test_every_change_a_rule_asks_for_is_a_config_that_trains(algorithm: str, tm
     snapshot = tmp_path / "config_snapshot.yaml"
     snapshot.write_text(yaml.safe_dump(load.document(load.parse(content))))
     some = replace(SOUND["ppo"], algorithm=algorithm, config=yaml.safe_load(snapshot.read_text()))
-    changes = {shown: change for rule in every() if not rule.algorithms or algorithm in rule.algorithms
-               for change in rule.changes if (shown := str(change.of(some))) != "None"}  # fmt: skip
+    changes = {shown: change for rule in all_rules() if not rule.algorithms or algorithm in rule.algorithms
+               for change in rule.changes if (shown := str(change.apply(some))) != "None"}  # fmt: skip
     assert changes
     for change in changes.values():
         _launches(change, some.config, snapshot, tmp_path)
 
 
-def _launches(change: Change, config: object, snapshot: Path, root: Path) -> None:
-    from rlx.diagnose.suggest import spell
+def _launches(change: SuggestedChange, config: object, snapshot: Path, root: Path) -> None:
+    from rlx.diagnose.suggest import spell_value
 
-    changed = change.of(replace(SOUND["ppo"], config=config))  # type: ignore[arg-type]
+    changed = change.apply(replace(SOUND["ppo"], config=config))  # type: ignore[arg-type]
     assert changed is not None
-    overrides = [f"{key}={spell(value)}" for key, value in changed.items()]
+    overrides = [f"{key}={spell_value(value)}" for key, value in changed.items()]
     launch.check(load.load(snapshot, overrides=[*overrides, "backend=auto"]), root=root)
 
 

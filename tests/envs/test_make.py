@@ -244,6 +244,13 @@ def test_a_wrong_argument_is_named_with_those_that_are_taken(root: Path) -> None
     assert caught.value.hint == "did you mean `size`? it takes size"
 
 
+def test_an_environment_whose_name_begins_like_a_wrapper_is_quoted(root: Path) -> None:
+    (root / "wrapper_task.py").write_text(REACH.replace("import rewards", "import envs.rewards as rewards"))
+    with pytest.raises(ConfigError) as caught:
+        make_env(Env(id="wrapper_task.py:Reach", kwargs={"sise": 2.0}), root=root)
+    assert caught.value.message == "`wrapper_task.py:Reach` takes no argument `sise`"
+
+
 @pytest.mark.parametrize(("env_id", "taken"), [("Pendulum-v1", "g"), ("Hopper-v5", "forward_reward_weight")])
 def test_a_wrong_argument_of_a_registered_environment_is_named(tmp_path: Path, env_id: str, taken: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -13,7 +13,7 @@ from gymnasium.vector import SyncVectorEnv
 
 from rlx.config.schema import Env
 from rlx.envs.make import make_env
-from rlx.envs.state import capture, restore
+from rlx.envs.snapshot import capture, restore
 from rlx.envs.vector import make_vector
 from tests.envs.worlds import Careless, Nested, Viewing, Walk, through_json
 
@@ -150,9 +150,9 @@ import base64, hashlib, sys
 from pathlib import Path
 import numpy as np, orjson
 from rlx.config.schema import Env
-from rlx.envs.state import capture, restore
+from rlx.envs.snapshot import capture, restore
 from rlx.envs.vector import make_vector
-from rlx.runs.tree import pack, unpack
+from rlx.runs.checkpoints.state_tree import pack, unpack
 
 def run(vector, steps):
     seen = hashlib.sha256()

@@ -12,10 +12,10 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from rlx.config.schema import Env
-from rlx.envs.differ import same
 from rlx.envs.make import make_env
-from rlx.envs.state import probe
-from rlx.envs.vector import FIRST_SEED, NativeVector, env_seeds, make_vector
+from rlx.envs.snapshot import probe
+from rlx.envs.snapshot.snapshot_diff import same
+from rlx.envs.vector import FIRST_SEED, NativeVector, env_seeds, last_observation, make_vector, was_success
 from rlx.errors import ConfigError
 
 LENGTH = 3
@@ -182,7 +182,7 @@ def test_spaces_that_differ_from_one_copy_to_the_next_are_refused(tmp_path: Path
         "class Odd(gymnasium.Env):\n    def __init__(self):\n"
         "        self.observation_space = self.action_space = spaces.Discrete(next(sizes))\n"
     )
-    with pytest.raises(ConfigError, match="not the same spaces"):
+    with pytest.raises(ConfigError, match="not have the same spaces"):
         make_vector(Env(id="odd.py:Odd"), root=tmp_path, num_envs=2)
 
 
@@ -256,3 +256,18 @@ def test_a_sync_vector_refuses_observations_that_do_not_fit(tmp_path: Path) -> N
     with pytest.raises(ValueError, match=r"shape|dimension|size"):
         vector.step(vector.action_space.sample())
     vector.close()
+
+
+def test_the_last_observation_is_that_of_one_environment_whatever_its_structure() -> None:
+    assert last_observation({"final_obs": np.array([3.0, 4.0])}, 1) == 4.0
+    nested = {"final_obs": {"a": [1, 2], "b": {"c": [3, 4]}}}
+    assert last_observation(nested, 0) == {"a": 1, "b": {"c": 3}}
+
+
+def test_success_is_told_under_either_name_and_only_where_the_mask_says_so() -> None:
+    told = {"is_success": np.array([True, False]), "_is_success": np.array([True, False])}
+    assert was_success({"final_info": told}, 0) == 1.0
+    assert was_success({"final_info": told}, 1) is None
+    assert was_success({"final_info": {"success": np.array([0.0, 1.0])}}, 1) == 1.0
+    assert was_success({"final_info": {"other": np.array([1.0])}}, 0) is None
+    assert was_success({}, 0) is None

@@ -232,6 +232,6 @@ def test_the_terms_of_repeated_actions_add_up_to_their_reward() -> None:
 
 @pytest.mark.usefixtures("_walker")
 def test_terms_named_outside_of_repeated_actions_are_refused() -> None:
-    with pytest.raises(ConfigError, match="only each last step's terms") as caught:
+    with pytest.raises(ConfigError, match="last step's terms only") as caught:
         wrapped("rlx/Walker-v0", {"action_repeat": {"repeat": 3}}, {"reward_terms": {"forward": "reward_forward"}})
     assert "before `action_repeat`" in (caught.value.hint or "")

@@ -15,8 +15,8 @@ import numpy as np
 import orjson
 from gymnasium import spaces
 
-from rlx.envs.state import State
-from rlx.runs.tree import pack, unpack
+from rlx.envs.snapshot import State
+from rlx.runs.checkpoints.state_tree import pack, unpack
 
 
 def through_json(state: State) -> State:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlx.evaluate import staged
-from rlx.evaluate.pin import Pin, pin
-from rlx.evaluate.seal import Limits, Seal, Sealed, Subject, sealed
+from rlx.evaluate.checkpoint_evaluation import EvaluationLimits, EvaluationResult, Subject
+from rlx.evaluate.sealed import stage_checkpoint
+from rlx.evaluate.sealed.pinned_tree import PinnedTree, pin_tree
+from rlx.evaluate.sealed.sealed_evaluation import SealedEvaluation, evaluate_sealed
 
 ENV = '''
 """A point that must be pushed to the right; an episode lasts 20 steps."""
@@ -53,7 +54,7 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.worktree = self._tree("worktree")
-        self.pin: Pin = pin(self._tree("tree"), folder / ".rlx" / "study" / "evaluator")
+        self.pin: PinnedTree = pin_tree(self._tree("tree"), folder / ".rlx" / "study" / "evaluator")
         self.checkpoint = self.weights(0.5)
         (folder / ".rlx" / "study" / "ledger.jsonl").write_text("the ledger")
 
@@ -71,17 +72,20 @@ class Repository:
         path.write_text(json.dumps({"gain": gain}))
         return path
 
-    def seal(self, **changes: Any) -> Seal:
+    def seal(self, **changes: Any) -> SealedEvaluation:
         experiment = {"run_name": "r", "env": {"id": "envs/point.py:Point"}, "algo": {"name": "ppo"}}
-        limits = Limits(seconds=60, start_seconds=60, answer_seconds=5, scratch_bytes=2**24, processes=12)
+        limits = EvaluationLimits(seconds=60, start_seconds=60, answer_seconds=5, scratch_bytes=2**24, processes=12)
         usual: dict[str, Any] = {
             "experiment": experiment, "pin": self.pin, "purpose": "search", "first": 7, "episodes": 4,
             "policy": "policy.py:load", "policy_root": self.worktree, "limits": limits,
         }  # fmt: skip
-        return Seal(**{**usual, **changes})
+        return SealedEvaluation(**{**usual, **changes})
 
-    def measure(self, checkpoints: Sequence[Path] | None = None, **changes: Any) -> list[Sealed]:
+    def measure(self, checkpoints: Sequence[Path] | None = None, **changes: Any) -> list[EvaluationResult]:
         paths = checkpoints or [self.checkpoint]
         out = self.folder / ".rlx" / "study" / "evidence"
-        subjects = [Subject(path, staged.sha256(path), out / f"{number}.json") for number, path in enumerate(paths)]
-        return sealed(self.seal(**changes), subjects)
+        subjects = [
+            Subject(path, stage_checkpoint.checkpoint_sha256(path), out / f"{number}.json")
+            for number, path in enumerate(paths)
+        ]
+        return evaluate_sealed(self.seal(**changes), subjects)

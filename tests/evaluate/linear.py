@@ -9,18 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from gymnasium.spaces import Box, Discrete
 
 from rlx import plugins
 from rlx.config.load import dump, parse
-from rlx.runs import checkpoint as checkpoints
+from rlx.envs.spaces import describe
 from rlx.runs import store
-from rlx.runs.checkpoint import Bundle, Checkpoint
+from rlx.runs.checkpoints import checkpoint as checkpoints
+from rlx.runs.checkpoints.checkpoint import Bundle, Checkpoint
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run
 
 GOOD = (0.0, 0.05, 1.0, 0.5)
 """Weights that balance CartPole for 500 steps."""
 POOR = (0.0, 0.0, 1.0, 0.0)
+SPACES = {
+    "observation": describe(Box(-np.inf, np.inf, (4,), np.float32)), "action": describe(Discrete(2)),
+}  # fmt: skip
 
 
 class LinearPolicy:
@@ -57,11 +62,19 @@ def config(name: str, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_checkpoint(folder: Path, name: str, weights: Sequence[float], *, plain: Mapping[str, Any], step: int) -> Path:
+def write_checkpoint(
+    folder: Path,
+    name: str,
+    weights: Sequence[float],
+    *,
+    plain: Mapping[str, Any],
+    step: int,
+    spaces: Mapping[str, Any] = SPACES,
+) -> Path:
     """Save weights as a checkpoint."""
     bundle = Bundle(
         step=step, backend="linear", algorithm="ppo", resume="warm", missing="everything",
-        policy={"weights": np.array(weights)}, optimizer={}, state={}, replay={}, spaces={},
+        policy={"weights": np.array(weights)}, optimizer={}, state={}, replay={}, spaces=dict(spaces),
     )  # fmt: skip
     document = yaml.safe_load(dump(parse(dict(plain))))
     return checkpoints.write(folder, bundle, name=name, config=document)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from rlx.errors import CheckpointInvalid, Refused
-from rlx.evaluate import policy as policies
 from rlx.evaluate.measure import protocol_for
-from rlx.runs import checkpoint as checkpoints
-from rlx.runs.reference import resolve
+from rlx.evaluate.trained_policy import load
+from rlx.runs.checkpoints import checkpoint as checkpoints
+from rlx.runs.run_reference import resolve
 from tests.evaluate.linear import GOOD, config, register, write_checkpoint
 
 
@@ -49,7 +49,7 @@ def test_code_named_by_a_foreign_checkpoint_is_never_run(
     (tmp_path / "evil.py").write_text("open('PWNED', 'w')\n")
     path = resealed(write_checkpoint(tmp_path / "mail", "best", GOOD, plain=config("x"), step=1), **changes)
     with pytest.raises(CheckpointInvalid, match="names code to run"):
-        policies.load(path)
+        load(path)
     with pytest.raises(CheckpointInvalid, match="names code to run"):
         protocol_for(resolve(str(path), here), root=here)
     assert not (tmp_path / "PWNED").exists()
@@ -57,7 +57,7 @@ def test_code_named_by_a_foreign_checkpoint_is_never_run(
 
 def test_a_foreign_checkpoint_of_a_registered_env_loads(here: Path, tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path / "mail", "best", GOOD, plain=config("x"), step=1)
-    assert policies.load(str(path)).predict([[0.0, 0.0, 1.0, 0.0]]).tolist() == [1]
+    assert load(str(path)).predict([[0.0, 0.0, 1.0, 0.0]]).tolist() == [1]
 
 
 def test_neither_python_itself_nor_a_run_folder_is_a_place_for_environments(here: Path) -> None:
@@ -76,5 +76,5 @@ def test_a_checkpoint_is_loaded_by_run_and_name(here: Path) -> None:
     from tests.evaluate.linear import make_run
 
     make_run(here, "some", {0: GOOD})
-    assert policies.load("some_001:best").predict([[0.0, 0.0, 1.0, 0.0]]).tolist() == [1]
-    assert policies.load("some_001").predict([[0.0, 0.0, -1.0, 0.0]]).tolist() == [0]
+    assert load("some_001:best").predict([[0.0, 0.0, 1.0, 0.0]]).tolist() == [1]
+    assert load("some_001").predict([[0.0, 0.0, -1.0, 0.0]]).tolist() == [0]

@@ -11,8 +11,8 @@ from rlx import files
 from rlx.errors import CheckpointInvalid, EvidenceInvalid, NotFound
 from rlx.evaluate.measure import measure, protocol_for
 from rlx.runs import store
-from rlx.runs.reference import resolve
 from rlx.runs.run import Run
+from rlx.runs.run_reference import resolve
 from tests.evaluate.linear import GOOD, POOR, config, make_run, register, write_checkpoint
 
 
@@ -26,12 +26,12 @@ def test_every_seed_is_measured_beside_the_random_policy_and_kept(cartpole: Run,
     reference = resolve("cartpole_001", tmp_path)
     found = list(measure(reference, protocol_for(reference, root=tmp_path, episodes=5)))
     assert [one.seed for one in found] == [0, 3]
-    assert found[0].figures["mean"] == 500.0 > found[1].figures["mean"] > found[0].yardsticks["random"]["mean"]
+    assert found[0].figures["mean"] == 500.0 > found[1].figures["mean"] > found[0].reference_scores["random"]["mean"]
     documents = {document["name"]: document for document in cartpole.evaluations()}
     assert list(documents) == ["random", "seed_0_latest", "seed_3_latest"]
     kept = documents["seed_0_latest"]
     assert (kept["seed"], kept["step"], kept["checkpoint"], kept["purpose"]) == (0, 1024, "latest", "report")
-    assert kept["random"] == found[0].yardsticks["random"] == found[1].yardsticks["random"]
+    assert kept["random"] == found[0].reference_scores["random"] == found[1].reference_scores["random"]
     assert "untrained" not in kept
     assert len(kept["episodes"]) == 5
 
@@ -51,14 +51,14 @@ def test_the_untrained_policy_is_measured_once_a_seed_under_the_same_protocol(ca
     write_checkpoint(folder, "untrained", POOR, plain=config("cartpole"), step=0)
     reference = resolve("cartpole_001", tmp_path)
     first, other = measure(reference, protocol_for(reference, root=tmp_path, episodes=5))
-    assert first.figures["mean"] == 500.0 > first.yardsticks["untrained"]["mean"] > 0
-    assert "untrained" not in other.yardsticks
+    assert first.figures["mean"] == 500.0 > first.reference_scores["untrained"]["mean"] > 0
+    assert "untrained" not in other.reference_scores
     (kept,) = [one for one in cartpole.evaluations() if one["name"] == "seed_0_untrained"]
     assert (kept["seed"], kept["step"]) == (0, 0)
     shutil.rmtree(folder / "untrained")
     (folder / "untrained").mkdir()
     (again, _) = measure(reference, protocol_for(reference, root=tmp_path, episodes=5), is_again=True)
-    assert again.yardsticks == first.yardsticks
+    assert again.reference_scores == first.reference_scores
 
 
 def test_a_folder_outside_any_run_is_measured_by_its_own_config_and_not_kept(cartpole: Run, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_is_kept_is_not_measured_again_unless_asked_or_other(cartpole: Run,
     again = list(measure(reference, protocol))
     assert [one.is_stored for one in (*first, *again)] == [False, False, True, True]
     assert [one.figures for one in again] == [one.figures for one in first]
-    assert [one.yardsticks for one in again] == [one.yardsticks for one in first]
+    assert [one.reference_scores for one in again] == [one.reference_scores for one in first]
     assert not any(one.is_stored for one in measure(reference, protocol, is_again=True))
     write_checkpoint(cartpole.path / "seed_0/checkpoints", "latest", POOR, plain=config("cartpole"), step=1024)
     other, same = measure(reference, protocol)

@@ -12,10 +12,10 @@ from rlx.config.schema import Env
 from rlx.envs import spaces
 from rlx.envs.make import make_env
 from rlx.errors import EvidenceInvalid
-from rlx.evaluate.parity import record, retrace
+from rlx.evaluate.parity import compare_replay, record_replay
 from rlx.evaluate.protocol import Protocol
-from rlx.runs import checkpoint as checkpoints
-from rlx.runs.checkpoint import Bundle
+from rlx.runs.checkpoints import checkpoint as checkpoints
+from rlx.runs.checkpoints.checkpoint import Bundle
 
 WRAPPERS = '''
 import time
@@ -105,7 +105,7 @@ def bundle(env: Env, root: Path) -> Bundle:
     made = make_env(env, root=root)
     kinds = {"observation": spaces.describe(made.observation_space), "action": spaces.describe(made.action_space)}
     made.close()
-    return Bundle(0, "linear", "ppo", "warm", "", {}, {}, {}, {}, kinds, parity=record(env, root=root))
+    return Bundle(0, "linear", "ppo", "warm", "", {}, {}, {}, {}, kinds, parity=record_replay(env, root=root))
 
 
 def retraced(trained: Env, evaluated: Env, root: Path) -> str | None:
@@ -113,7 +113,7 @@ def retraced(trained: Env, evaluated: Env, root: Path) -> str | None:
     kept = checkpoints.write(root / "checkpoints", bundle(trained, root), name="latest", config={})
     made = make_env(evaluated, root=root)
     try:
-        return retrace(checkpoints.read(kept), made, Protocol(evaluated, 5, True, "report", root))
+        return compare_replay(checkpoints.read(kept), made, Protocol(evaluated, 5, True, "report", root))
     finally:
         made.close()
 
@@ -128,7 +128,7 @@ def test_the_same_environment_is_known_again(wrappers: tuple[Any, ...], root: Pa
 
 
 def test_a_replay_is_short_and_crosses_the_ends_of_episodes(root: Path) -> None:
-    replay = record(world(), root=root)
+    replay = record_replay(world(), root=root)
     assert len(replay["observations"]) == 32
     assert len(replay["actions"]) == 32 - len(replay["starts"])
     assert replay["starts"][0] == 0 < replay["starts"][1]
@@ -147,12 +147,12 @@ def test_a_replay_of_images_is_shorter(root: Path) -> None:
         "    def step(self, action):\n"
         "        return self.observation_space.low, 0.0, False, False, {}\n"
     )
-    assert len(record(Env(id="images.py:Images"), root=root)["observations"]) == 4
+    assert len(record_replay(Env(id="images.py:Images"), root=root)["observations"]) == 4
 
 
 def test_recording_disturbs_no_generator(root: Path) -> None:
     before = np.random.get_state()[1].copy()
-    record(world(), root=root)
+    record_replay(world(), root=root)
     assert (np.random.get_state()[1] == before).all()
 
 
@@ -166,7 +166,7 @@ def test_recording_disturbs_no_generator(root: Path) -> None:
     ids=["flipped", "turned", "exchanged"],
 )
 def test_the_same_numbers_in_another_order_are_refused(trained: Any, evaluated: Any, root: Path) -> None:
-    with pytest.raises(EvidenceInvalid, match="CartPole-v1: observations come in another order than in training"):
+    with pytest.raises(EvidenceInvalid, match="CartPole-v1: observations have another order than in training"):
         retraced(world(*trained), world(*evaluated), root)
 
 
@@ -195,9 +195,9 @@ def test_other_numbers_in_the_same_layout_are_said(root: Path) -> None:
 def test_a_world_that_never_repeats_itself_is_not_compared(root: Path) -> None:
     note = retraced(world(own("Restless")), world(own("Restless")), root)
     assert note is not None
-    assert "did not repeat itself in training" in note
+    assert "was not repeatable in training" in note
 
 
 def test_an_environment_that_raises_leaves_no_replay(root: Path) -> None:
-    assert record(world(own("Breaking")), root=root) == {}
+    assert record_replay(world(own("Breaking")), root=root) == {}
     assert retraced(world(own("Breaking")), world(), root) is None

@@ -9,7 +9,8 @@ import pytest
 from gymnasium import spaces
 
 from rlx.errors import CheckpointInvalid, NotFound
-from rlx.evaluate.policy import RandomPolicy, load, stack
+from rlx.evaluate.policy import RandomPolicy, stack
+from rlx.evaluate.trained_policy import load
 
 
 def test_the_random_policy_draws_the_same_actions_from_the_same_seed() -> None:

@@ -10,7 +10,7 @@ import pytest
 from rlx.config.load import parse
 from rlx.config.schema import Env, Experiment
 from rlx.errors import UsageError
-from rlx.evaluate.protocol import DRAWN, EPISODE_SEEDS, Protocol, Purpose, draw, episode_seeds
+from rlx.evaluate.protocol import DRAWN, EPISODE_SEEDS, Protocol, Purpose, draw_first_episode, episode_seeds
 from rlx.evaluate.rollout import Evaluator
 
 from .conftest import MakeProtocol
@@ -36,7 +36,7 @@ def test_training_never_uses_a_reserved_episode_seed() -> None:
 
 def test_episodes_of_a_study_begin_at_a_drawn_place_inside_their_range() -> None:
     for purpose in DRAWN:
-        firsts = {draw(purpose, 50) for _ in range(20)}
+        firsts = {draw_first_episode(purpose, 50) for _ in range(20)}
         assert len(firsts) > 15
         assert all(0 <= first <= len(EPISODE_SEEDS[purpose]) - 50 for first in firsts)
 
@@ -200,6 +200,6 @@ def test_training_seeds_share_no_episodes_but_where_nothing_is_compared_across_t
 
 @pytest.mark.parametrize("purpose", DRAWN)
 def test_what_is_drawn_has_room_for_every_training_seed(purpose: Purpose) -> None:
-    first = draw(purpose, 50)
+    first = draw_first_episode(purpose, 50)
     blocks = [episode_seeds(purpose, first, 50, seed=seed) for seed in (0, 999, 1000, 1999)]
     assert [block.start - EPISODE_SEEDS[purpose].start - first for block in blocks] == [0, 49_950, 50_000, 99_950]

@@ -9,13 +9,13 @@ import pytest
 from rlx.errors import FileDamaged, UsageError
 from rlx.evaluate.episode import Episode
 from rlx.evaluate.rollout import Evaluator
-from rlx.evaluate.trajectory import Trail, Trajectory, encode, read, stored
+from rlx.evaluate.trajectory import Trajectory, TrajectoryRecorder, encode, read, stored_trajectories
 from tests.evaluate.conftest import MakeProtocol, Scripted, zeros
 
 
 def trajectory(length: int = 3, *, success: bool | None = True, seed: int = 0, **terms: float) -> Trajectory:
     """Return an episode that counts its steps, with terms that pay the same every step."""
-    trail = Trail(np.zeros(2, np.float32))
+    trail = TrajectoryRecorder(np.zeros(2, np.float32))
     for step in range(1, length + 1):
         info = {"height": step, "word": "no number", **({"reward_terms": terms} if terms else {})}
         trail.add(step % 2, 1.0, np.full(2, step, np.float32), info)
@@ -39,7 +39,7 @@ def test_what_is_kept_is_what_was_played(tmp_path: Path) -> None:
 
 
 def test_parts_of_an_observation_keep_their_names(tmp_path: Path) -> None:
-    trail = Trail({"arm": np.zeros(2), "goal": (1, np.ones(3))})
+    trail = TrajectoryRecorder({"arm": np.zeros(2), "goal": (1, np.ones(3))})
     trail.add({"grip": 1}, 0.0, {"arm": np.ones(2), "goal": (2, np.ones(3))}, {})
     (found,) = written(tmp_path, trail.trajectory(Episode(0, 0.0, 1)))
     assert found.observation(1)["arm"].tolist() == [1, 1]
@@ -49,15 +49,15 @@ def test_parts_of_an_observation_keep_their_names(tmp_path: Path) -> None:
 
 def test_an_observation_that_is_used_again_is_copied() -> None:
     seen = np.zeros(1)
-    trail = Trail(seen)
+    trail = TrajectoryRecorder(seen)
     seen += 1
     trail.add(0, 0.0, seen, {})
     assert trail.trajectory(Episode(0, 0.0, 1)).observations[""].ravel().tolist() == [0.0, 1.0]
 
 
 def test_what_is_no_array_is_refused() -> None:
-    with pytest.raises(UsageError, match="a str cannot be kept"):
-        Trail("a sentence")
+    with pytest.raises(UsageError, match="a str cannot be stored"):
+        TrajectoryRecorder("a sentence")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"not a zip at all"])
@@ -73,7 +73,7 @@ def test_a_file_with_other_arrays_or_lengths_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "other.npz")
     arrays: dict[str, Any] = dict.fromkeys(("seed", "success", "terminated"), np.zeros(1))
     np.savez(tmp_path / "short.npz", length=np.array([5]), reward=np.zeros(3), **arrays)
-    with pytest.raises(FileDamaged, match="have not the length"):
+    with pytest.raises(FileDamaged, match="do not have the length"):
         read(tmp_path / "short.npz")
 
 
@@ -104,5 +104,5 @@ def test_files_are_found_under_every_protocol(tmp_path: Path) -> None:
     for name in ("eval/a/seed_0_latest.npz", "eval/b/seed_1_best.npz", "eval/b/seed_1_best.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    assert [path.name for path in stored(tmp_path)] == ["seed_0_latest.npz", "seed_1_best.npz"]
-    assert stored(tmp_path / "nowhere") == []
+    assert [path.name for path in stored_trajectories(tmp_path)] == ["seed_0_latest.npz", "seed_1_best.npz"]
+    assert stored_trajectories(tmp_path / "nowhere") == []

@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from rlx.evaluate import staged
-from rlx.evaluate.pin import Pin, pin
-from rlx.evaluate.seal import Limits, Seal, Sealed, Subject, sealed
+from rlx.evaluate.checkpoint_evaluation import EvaluationLimits, EvaluationResult, Subject
+from rlx.evaluate.sealed import stage_checkpoint
+from rlx.evaluate.sealed.pinned_tree import PinnedTree, pin_tree
+from rlx.evaluate.sealed.sealed_evaluation import SealedEvaluation, evaluate_sealed
 from rlx.runs.run import Run
 
 ENV = '''
@@ -64,18 +65,21 @@ class Trained:
     def checkpoint(self, seed: int) -> Path:
         return self.run.path / f"seed_{seed}" / "checkpoints" / "latest"
 
-    def pin(self) -> Pin:
-        return pin(self.root, self.root / ".rlx" / "study" / "evaluator")
+    def pin(self) -> PinnedTree:
+        return pin_tree(self.root, self.root / ".rlx" / "study" / "evaluator")
 
-    def seal(self, **changes: Any) -> Seal:
+    def seal(self, **changes: Any) -> SealedEvaluation:
         usual: dict[str, Any] = {
             "experiment": self.run.config, "pin": self.pin(), "purpose": "search", "first": 7, "episodes": 3,
-            "limits": Limits(seconds=120),
+            "limits": EvaluationLimits(seconds=120),
         }  # fmt: skip
-        return Seal(**{**usual, **changes})
+        return SealedEvaluation(**{**usual, **changes})
 
-    def measure(self, checkpoints: Sequence[Path] | None = None, **changes: Any) -> list[Sealed]:
+    def measure(self, checkpoints: Sequence[Path] | None = None, **changes: Any) -> list[EvaluationResult]:
         paths = checkpoints or [self.checkpoint(0), self.checkpoint(1)]
         out = self.root / ".rlx" / "study" / "evidence"
-        subjects = [Subject(path, staged.sha256(path), out / f"{number}.json") for number, path in enumerate(paths)]
-        return sealed(self.seal(**changes), subjects)
+        subjects = [
+            Subject(path, stage_checkpoint.checkpoint_sha256(path), out / f"{number}.json")
+            for number, path in enumerate(paths)
+        ]
+        return evaluate_sealed(self.seal(**changes), subjects)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rlx.hosts.cli.format import figure, interval, signed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STEPS = ("task new", "study new", "check contract", "study rehearse", "study approve", "study baseline", "next",
@@ -51,12 +55,31 @@ def test_a_study_runs_from_its_script_and_ends_in_evidence(tmp_path: Path, scrip
         assert decided["interval"][0] > 0
         assert decided["p"] <= 0.05
     text = (lab / report["file"]).read_text()
-    assert text.splitlines()[2] == "![every candidate, its interval, the head and the incumbent](report.png)"
+    assert text.splitlines()[2] == "Integrity: the ledger is sound and every score agrees with its file."
+    assert "![every candidate, its interval, the head and the incumbent](report.png)" in text.splitlines()
     assert (lab / report["picture"]).read_bytes().startswith(b"\x89PNG")
     links = [part.split(")")[0] for part in text.split("](")[1:] if not part.startswith("#")]
     assert links
     assert all((lab / report["file"]).with_name(link.split("/")[0]).exists() for link in links)
     assert rlx(lab, "study", "verify")["problems"] == []
+    page = Path(rlx(lab, "report", report["study"], "--html", "mail.html")["file"])
+    _check_mail((lab / page).read_text(), report, rlx(lab, "study", "verify"))
     audit = rlx(lab, "study", "audit")
     assert audit["is_sound"]
     assert audit["anchor"]
+
+
+def _check_mail(page: str, report: dict[str, Any], verified: dict[str, Any]) -> None:
+    """Check that the page holds every number of the report, says what was verified, and loads nothing."""
+    assert len(page.encode()) < 5_000_000
+    assert "default-src 'none'" in unescape(page)
+    assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
+    shown = unescape(re.sub(r"<[^>]*>", " ", page))
+    for row in report["rows"]:
+        figures = [figure(row["score"]), figure(row["p"])]
+        if row["effect"] is not None:
+            figures += [signed(row["effect"]), interval(row["interval"], signed)]
+        for text in figures:
+            assert text in shown, (row["candidate"], text)
+    for what, count in verified["checked"].items():
+        assert f"{count} {what}" in shown

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlx import files
 from rlx.hosts.cli.main import call
-from rlx.launch.interpreter import lasting_environment
+from rlx.launch.processes.reexec import lasting_environment
+from rlx.runs.project import folder_identity, mark_own
 from rlx.runs.run import Run
-from rlx.study import task as tasks
-from rlx.study.study import Study
-from rlx.study.task import Launcher
+from rlx.study.ledger import ledger as ledgers
+from rlx.study.study_folder import Study
+from rlx.study.task import task as tasks
+from rlx.study.task.task import Launcher
 
 LINE = '''\
 """A walk on a line to a goal."""
@@ -75,8 +78,8 @@ PROPOSAL = (
     "propose", "--kind", "reward engineering", "--hypothesis", "a reward that guides",
     "--record", "reflection=the reward is sparse", "--patch", "guide.patch",
 )  # fmt: skip
-STARTS = ("launch", "study")
-"""Commands that leave a supervisor behind, which must not be this process's child."""
+STARTS = ("baseline", "loop", "queue", "rehearse")
+"""Commands on a study that, like a launch, leave a supervisor behind, which must not be this process's child."""
 
 
 @dataclass(frozen=True)
@@ -131,16 +134,26 @@ class Lab:
 
     def types(self, *words: str, code: int | None = 0) -> dict[str, Any]:
         """Run a command to its end; `code` is the exit code it must have (None: any)."""
-        found, told, errors = self._started(words) if words[0] in STARTS else self._called(words)
+        found, told, errors = self._types([*words, "--json"])
         assert code in (None, found), told + errors
         assert "Traceback" not in errors, errors
         answer: dict[str, Any] = json.loads(told)
         return answer
 
+    def prints(self, *words: str, code: int = 0) -> str:
+        """Type a command as a person does; return all that it prints."""
+        found, told, errors = self._types(words)
+        assert found == code, told + errors
+        return told + errors
+
+    def _types(self, words: Sequence[str]) -> tuple[int, str, str]:
+        is_starting = words[0] == "launch" or (words[0] == "study" and words[1] in STARTS)
+        return self._started(words) if is_starting else self._called(words)
+
     def _started(self, words: Sequence[str]) -> tuple[int, str, str]:
         done = subprocess.run(
-            self.argv(*words), cwd=self.root, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            env=self.environment,
+            [sys.executable, "-m", "rlx", *words], cwd=self.root, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, env=self.environment,
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr
 
@@ -148,12 +161,12 @@ class Lab:
         """Run a command in this process: no second is spent on its imports."""
         told, errors = io.StringIO(), io.StringIO()
         with contextlib.chdir(self.root), contextlib.redirect_stdout(told), contextlib.redirect_stderr(errors):
-            found = call([*words, "--json"])
+            found = call(list(words))
         return found, told.getvalue(), errors.getvalue()
 
     def next(self) -> list[str]:
         """Return the words that somebody who starts cold is told to type; one seed is enough here."""
-        told = self.types("next")
+        told = self.types("next", "--full")
         words = list(PROPOSAL) if told["action"] == "propose" else shlex.split(told["command"])[1:]
         return [*words, "--seeds", "1"] if words[0] == "launch" else words
 
@@ -179,8 +192,8 @@ class Lab:
         """Launch as somebody who dies after the intent was written, and before the supervisor was started."""
         words = self.next()
         code = (
-            "import os; from rlx.launch import door; from rlx.hosts.cli.main import call;"
-            f"door._start = lambda *_: os._exit(7); call({words!r})"
+            "import os; from rlx.launch.study_jobs import launch_candidate; from rlx.hosts.cli.main import call;"
+            f"launch_candidate._start = lambda *_: os._exit(7); call({words!r})"
         )
         done = subprocess.run([sys.executable, "-c", code], cwd=self.root, env=self.environment, capture_output=True)
         assert done.returncode == 7, done.stderr
@@ -193,7 +206,29 @@ class Lab:
         return [*argv, *map(str, job.seeds)], {**self.environment, **lasting_environment(run.config)}
 
     def copied(self, to: Path) -> Path:
-        return Path(shutil.copytree(self.root, to, symlinks=True))
+        return copy_project(self.root, to)
+
+
+def copy_project(source: Path, to: Path) -> Path:
+    """Copy a project, and give its studies the approval that a copy would have to ask for."""
+    shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True)
+    for ledger in to.glob(".rlx/tasks/*/studies/*/ledger.jsonl"):
+        hashes = {ledgers.GENESIS: ledgers.GENESIS}
+        rows = []
+        for line in ledger.read_bytes().splitlines():
+            row = files.decode(line)
+            body = files.decode(row["body"])
+            if body["event"] == "approved" and body.get("folder"):
+                body["folder"] = folder_identity(to)
+            if body["event"] == "anchored":
+                body["head"] = hashes[body["head"]]
+            text = files.encode(body).decode()
+            prev = hashes[row["prev"]]
+            hashes[row["hash"]] = files.sha256((prev + text).encode())
+            rows.append(files.encode({"prev": prev, "body": text, "hash": hashes[row["hash"]]}) + b"\n")
+        ledger.write_bytes(b"".join(rows))
+    mark_own(to)
+    return to
 
 
 def commit(root: Path) -> None:

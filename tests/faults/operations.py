@@ -88,7 +88,7 @@ def listing(root: Path) -> None:
 
 def ledger(root: Path) -> None:
     """Append two events as a tool that gives up at an error."""
-    from rlx.study.ledger import Ledger
+    from rlx.study.ledger.ledger import Ledger
 
     for word in ("B", "C"):
         Ledger(root / "ledger.jsonl").append("refused", key=word, word=word)
@@ -97,7 +97,7 @@ def ledger(root: Path) -> None:
 
 def ledger_again(root: Path) -> None:
     """Append two events as a tool that tries once more after an error: by its key an event is never there twice."""
-    from rlx.study.ledger import Ledger
+    from rlx.study.ledger.ledger import Ledger
 
     log = Ledger(root / "ledger.jsonl")
     for word in ("B", "C"):
@@ -110,7 +110,7 @@ def ledger_again(root: Path) -> None:
 
 def ledger_held(root: Path) -> None:
     """Append two events while the ledger is held, trying once more after an error."""
-    from rlx.study.ledger import Ledger
+    from rlx.study.ledger.ledger import Ledger
 
     with Ledger(root / "ledger.jsonl").held() as held:
         for word in ("B", "C"):
@@ -123,7 +123,7 @@ def ledger_held(root: Path) -> None:
 
 def ledger_writer(path: Path) -> None:
     """Append for ever, own keys and keys that another writer has too; `path` is the ledger's folder and a name."""
-    from rlx.study.ledger import Ledger
+    from rlx.study.ledger.ledger import Ledger
 
     log, number = Ledger(path.parent / "ledger.jsonl"), 0
     while True:
@@ -138,7 +138,7 @@ OWN_CALLS = {"write": "write", "fsync": "fsync", "ftruncate": "ftruncate", "rena
 
 
 def disturb_from_inside(trace: Path, faults: list[str]) -> None:
-    """Where nobody may trace this process: count Python's own calls and fail the one that was asked for."""
+    """Where nobody may trace: in a process of its own, count Python's calls and fail the one that was asked for."""
     genuine = {name: getattr(os, name) for name in OWN_CALLS}
     log = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     seen = dict.fromkeys(OWN_CALLS.values(), 0)
@@ -170,6 +170,4 @@ def disturb_from_inside(trace: Path, faults: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if "FAULT_TRACE" in os.environ:
-        disturb_from_inside(Path(os.environ["FAULT_TRACE"]), os.environ["FAULTS"].split())
     globals()[sys.argv[1]](Path(sys.argv[2]))

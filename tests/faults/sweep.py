@@ -1,5 +1,7 @@
-"""The N-th call fails, for every N that an undisturbed process makes (SQLite's I/O error tests).
+"""The N-th call fails, for the Ns that an undisturbed process makes (SQLite's I/O error tests).
 
+By default, up to three calls of each kind fail: the first, the middle and the last. At each of them the process is
+killed once, and one of the two errors is injected in turn. RLX_SWEEP=full strikes every call with every fault.
 Faults are injected by strace into the kernel's calls, or, on a machine that forbids tracing, from inside the process
 into Python's. What is not covered: power loss (the page cache survives a kill).
 """
@@ -10,10 +12,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.faults import operations
 
 OPERATIONS = Path(__file__).with_name("operations.py")
 KILL, FULL, BROKEN = "signal=KILL", "error=ENOSPC", "error=EIO"
@@ -44,16 +51,40 @@ TRACER = "strace" if can_trace() else "inside"
 def run(operation: str, root: Path, *inject: str, tracer: str) -> Outcome:
     """Do an operation in a process of its own, under faults."""
     trace = root.parent / "trace.txt"
-    argv: list[str | Path] = [os.path.realpath(sys.executable), "-S", "-B", OPERATIONS, operation, root]
+    if tracer == "inside":
+        return run_inside(operation, root, *inject, trace=trace)
+    options = [f"--inject={fault}" for fault in inject]
+    argv = ["strace", "-f", "-qq", "-o", trace, f"--trace={','.join(CALLS)}", *options]
+    program = [os.path.realpath(sys.executable), "-S", "-B", OPERATIONS, operation, root]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    if tracer == "strace":
-        options = [f"--inject={fault}" for fault in inject]
-        argv = ["strace", "-f", "-qq", "-o", trace, f"--trace={','.join(CALLS)}", *options, *argv]
-    else:
-        environment |= {"FAULT_TRACE": str(trace), "FAULTS": " ".join(inject)}
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True)
+    done = subprocess.run([*argv, *program], env=environment, capture_output=True, text=True)
     seen = trace.read_text()
     return Outcome(done.stdout.split(), KILLED in seen, seen, done.stderr)
+
+
+def run_inside(operation: str, root: Path, *inject: str, trace: Path) -> Outcome:
+    """Do an operation in a fork of this process, which needs no imports, under faults in Python's own calls."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # a fork beside threads
+            child = os.fork()
+        if not child:
+            os.dup2(output.fileno(), 1)
+            os.dup2(errors.fileno(), 2)
+            code = 0
+            try:
+                operations.disturb_from_inside(trace, list(inject))
+                getattr(operations, operation)(root)
+            except BaseException:
+                code = 1
+                with open(2, "w", closefd=False) as stream:
+                    stream.write(traceback.format_exc())
+            finally:
+                os._exit(code)  # a fork must not go on as a second pytest
+        os.waitpid(child, 0)
+        output.seek(0)
+        errors.seek(0)
+        seen = trace.read_text()
+        return Outcome(output.read().decode().split(), KILLED in seen, seen, errors.read().decode())
 
 
 def traced(argv: Sequence[str | Path], *inject: str, trace: Path, **options: Any) -> Outcome:
@@ -77,7 +108,7 @@ def calls_of(trace: str) -> dict[str, int]:
 def sweep(
     operation: str, tmp_path: Path, prepare: Callable[[Path], None], *, tracer: str, always: tuple[str, ...] = ()
 ) -> Iterator[tuple[Path, Outcome]]:
-    """Yield the state after every fault at every call; each fault must really have struck."""
+    """Yield the state after each fault at each chosen call; each fault must really have struck."""
 
     template = tmp_path / "template"
     template.mkdir()
@@ -95,13 +126,22 @@ def sweep(
     for call, count in counts.items():
         if any(fault.startswith(call) for fault in always):
             continue
-        for fault in (KILL, FULL, BROKEN):
-            for number in range(1, count + 1):
-                root = fresh()
-                outcome = run(operation, root, f"{call}:{fault}:when={number}", *always, tracer=tracer)
-                has_struck = outcome.was_killed if fault == KILL else f"{call}(" in injected(outcome.trace)
-                assert has_struck, f"{call} {fault} {number} never happened\n{outcome.trace}"
-                yield root, outcome
+        for number, fault in chosen(count):
+            root = fresh()
+            outcome = run(operation, root, f"{call}:{fault}:when={number}", *always, tracer=tracer)
+            has_struck = outcome.was_killed if fault == KILL else f"{call}(" in injected(outcome.trace)
+            assert has_struck, f"{call} {fault} {number} never happened\n{outcome.trace}"
+            yield root, outcome
+
+
+def chosen(count: int) -> list[tuple[int, str]]:
+    """Return which of so many calls of a kind are struck, and by what."""
+    if os.environ.get("RLX_SWEEP") == "full":
+        return [(number, fault) for fault in (KILL, FULL, BROKEN) for number in range(1, count + 1)]
+    numbers = sorted({1, (count + 1) // 2, count})
+    strikes = [(number, KILL) for number in numbers]
+    strikes += [(number, FULL) for number in numbers[::2]]
+    return strikes + [(number, BROKEN) for number in numbers[1::2] or numbers]
 
 
 def injected(trace: str) -> str:

@@ -36,12 +36,12 @@ def test_a_run_is_created_whole_or_not_at_all(tmp_path: Path, tracer: str) -> No
             assert len(made.seeds) == (1 if name == "demo_001" else 2)
         assert {row["status"] for row in index.summaries(root).rows} == {"prepared"}
         assert "Traceback" not in outcome.talk or "RlxError" in outcome.talk
-        store.create(root, name="demo", snapshot="", metadata={}, seeds=[])
+        store.create(root, name="demo", snapshot="env: {id: CartPole-v1}\n", metadata={}, seeds=[])
 
 
 def test_labels_are_the_old_or_the_new_ones(tmp_path: Path, tracer: str) -> None:
     def prepare(root: Path) -> None:
-        store.tag(store.create(root, name="demo", snapshot="", metadata={}, seeds=[]), "A")
+        store.tag(store.create(root, name="demo", snapshot="env: {id: CartPole-v1}\n", metadata={}, seeds=[]), "A")
 
     for root, outcome in sweep("label", tmp_path, prepare, tracer=tracer):
         tags = Run(root / "runs" / "demo_001").tags
@@ -52,7 +52,7 @@ def test_labels_are_the_old_or_the_new_ones(tmp_path: Path, tracer: str) -> None
 
 def test_an_evaluation_is_the_old_or_the_new_one(tmp_path: Path, tracer: str) -> None:
     def prepare(root: Path) -> None:
-        made = store.create(root, name="demo", snapshot="", metadata={}, seeds=[0])
+        made = store.create(root, name="demo", snapshot="env: {id: CartPole-v1}\n", metadata={}, seeds=[0])
         store.save_evaluation(made.path, "f", "seed_0_latest", {"purpose": "report", "mean": 1.0})
 
     for root, outcome in sweep("evaluation", tmp_path, prepare, tracer=tracer):
@@ -135,7 +135,7 @@ def test_without_an_atomic_exchange_the_old_folder_is_never_lost(tmp_path: Path,
 def test_the_index_is_right_whatever_happens_to_its_file(tmp_path: Path) -> None:
     def prepare(root: Path) -> None:
         for number in range(3):
-            made = store.create(root, name="demo", snapshot="", metadata={"env": str(number)}, seeds=[0])
+            made = store.create(root, name="demo", snapshot="env: {}\n", metadata={"env": str(number)}, seeds=[0])
             files.append_line(made.path / "seed_0" / "events.jsonl", b'{"event":"started","time":1}')
             files.append_line(made.path / "seed_0" / "events.jsonl", b'{"event":"completed","time":2}')
             os.utime(made.path, (1e9, 1e9))

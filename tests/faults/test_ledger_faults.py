@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from rlx.study.ledger import Ledger, audit
+from rlx.study.ledger.ledger import Ledger, audit
 from tests.faults.sweep import OPERATIONS, TRACER, calls_of, run, sweep
 
 pytestmark = pytest.mark.slow
-KILLS = 30
+KILLS = 12
 
 
 def a_torn_row(root: Path) -> None:
@@ -89,7 +89,7 @@ class Writer:
         return [*self.acknowledged, *rest[: rest.rfind("\n") + 1].split()]
 
 
-def test_two_writers_and_thirty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+def test_two_writers_and_a_dozen_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     chance = random.Random(0)
     acknowledged: list[str] = []
     writers = [Writer(tmp_path, "w0"), Writer(tmp_path, "w1")]

@@ -20,14 +20,15 @@ from pathlib import Path
 
 import pytest
 
-from rlx.launch import door, launch
-from rlx.launch.reconcile import reconcile
-from rlx.loop.verification import audit, verify
+from rlx.launch import launch
+from rlx.launch.study_jobs import launch_candidate
+from rlx.launch.study_jobs.reconcile import reconcile
+from rlx.loop.study.verify import audit, verify
 from rlx.runs.run import Run, Seed
-from rlx.study.ledger import Event
-from rlx.study.state import State
+from rlx.study.ledger.ledger import Event
+from rlx.study.ledger.state import State
 from tests.conftest import wait_until
-from tests.faults.lab import PROPOSAL, Lab
+from tests.faults.lab import PROPOSAL, Lab, copy_project
 from tests.faults.sweep import BROKEN, CALLS, FULL, KILL, SPAWNS, Outcome, can_trace, injected, traced
 
 pytestmark = [
@@ -69,7 +70,7 @@ class Points:
 
     def fresh(self, stage: str) -> None:
         shutil.rmtree(self.lab.root)
-        shutil.copytree(self.base / stage, self.lab.root, symlinks=True)
+        copy_project(self.base / stage, self.lab.root)
 
     def act(self, stage: str, *faults: Fault) -> Outcome:
         """Do a stage of the path, under faults."""
@@ -159,10 +160,10 @@ def has_struck(fault: Fault, outcome: Outcome) -> bool:
 def test_a_study_survives_a_fault_anywhere_and_goes_on_to_its_decision(points: Points, stage: str) -> None:
     faults = faults_of(points.traces[stage], points.lab.root)
     assert {"write", "fsync"} <= {one.call for one in faults}
-    before = Lab(points.base / stage).study.ledger.events()
     broken = []
     for fault in chosen(faults):
         points.fresh(stage)
+        before = points.lab.study.ledger.events()  # a copy is approved in its own folder
         outcome = points.act(stage, fault)
         try:
             assert has_struck(fault, outcome), "it never happened"
@@ -273,12 +274,12 @@ def test_a_launcher_that_lives_and_starts_nothing_is_not_waited_for(
 ) -> None:
     points.fresh("launch")
     study = points.lab.study
-    monkeypatch.setattr(door, "_start", lambda *_: None)
-    order = door.Order("c001", "trial", plan=study.state().candidates["c001"].plan, count=1)
-    assert door.launch(study, order).run
+    monkeypatch.setattr(launch_candidate, "_start", lambda *_: None)
+    order = launch_candidate.LaunchOrder("c001", "trial", plan=study.state().candidates["c001"].plan, count=1)
+    assert launch_candidate.launch(study, order).run
     assert reconcile(study) == []
-    monkeypatch.setattr("rlx.launch.reconcile.START_SECONDS", 0.0)
-    assert reconcile(study) == ["j002 (c001, trial): abandoned: whoever launched it died before it began"]
+    monkeypatch.setattr("rlx.launch.study_jobs.reconcile.START_SECONDS", 0.0)
+    assert reconcile(study) == ["j002 (c001, trial): abandoned: its launcher died before it started"]
 
 
 def test_a_process_that_cannot_be_started_leaves_no_open_job(points: Points, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +290,7 @@ def test_a_process_that_cannot_be_started_leaves_no_open_job(points: Points, mon
         raise BlockingIOError(errno.EAGAIN, "no more processes")
 
     monkeypatch.setattr(launch, "start", refuses)
-    order = door.Order("c001", "trial", plan=study.state().candidates["c001"].plan, count=1)
+    order = launch_candidate.LaunchOrder("c001", "trial", plan=study.state().candidates["c001"].plan, count=1)
     with pytest.raises(BlockingIOError):
-        door.launch(study, order)
+        launch_candidate.launch(study, order)
     assert study.state().open_jobs == ()

@@ -102,7 +102,7 @@ def test_claude_code_is_stopped_and_told_what_to_run_instead(claude: Client, pro
     )
     assert "rlx launch" in told[0]
     assert "protected in the study" in told[2]
-    assert "for a person" in told[3]
+    assert "a person" in told[3]
     assert "fine" in told[5]
     assert not (project / "trained").exists()
     assert (project / "evaluate.py").read_text() == "print(1)\n"
@@ -131,7 +131,7 @@ def test_codex_is_stopped_and_told_what_to_run_instead(codex: Client, project: P
     )
     assert "rlx launch" in told[0]
     assert "protected in the study" in told[1]
-    assert "for a person" in told[2]
+    assert "a person" in told[2]
     assert "fine" in told[4]
     assert not (project / "trained").exists()
     assert (project / "evaluate.py").read_text() == "print(1)\n"

@@ -16,7 +16,7 @@ from tests.loop.test_study import Lab
 
 pytestmark = pytest.mark.timeout(600)
 PLAIN = {"ls", "info", "wait", "logs", "diagnose", "compare", "reflect", "train", "stop", "settle"}
-GOVERNED = {"status", "next", "propose", "check", "launch", "verdict", "decide", "report"}
+GOVERNED = {"status", "next", "try", "schema", "withdraw", "propose", "check", "launch", "verdict", "decide", "report"}
 SHAPED = """\
 from gymnasium.envs.classic_control import CartPoleEnv
 
@@ -78,7 +78,7 @@ def trained(project: Project) -> Project:
 def test_every_tool_is_listed(inspector: Client, project: Project) -> None:
     tools = Inspector(inspector, project.root).ask("--method", "tools/list")["tools"]
     assert {tool["name"] for tool in tools} == PLAIN | GOVERNED
-    assert all(tool["outputSchema"] and tool["annotations"] for tool in tools)
+    assert all(tool["annotations"] for tool in tools)
 
 
 def test_every_tool_of_plain_runs_is_called(inspector: Client, trained: Project) -> None:
@@ -111,4 +111,9 @@ def test_every_tool_of_a_governed_study_is_called(inspector: Client, home: Path)
     assert at.until_done("decide", candidate="c001")["recorded"]
     assert at.call("status")["candidates"][0]["candidate"] == "c001"
     assert at.call("report")["file"].endswith("report.md")
+    assert at.call("schema", kind="hyperparameter")["kind"] == "hyperparameter"
+    other = {"kind": "hyperparameter", "hypothesis": "another step", "changes": {"algo.learning_rate": 0.004}}
+    assert at.call("propose", **other)["candidate"] == "c002"
+    assert at.call("withdraw", candidate="c002")["candidate"] == "c002"
+    assert at.call("try", candidate="c001")["candidate"] == "c001"
     assert at.called == GOVERNED | {"wait"}

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rlx.hosts import shipped
+from rlx.hosts.agents import packaged_skills
 from tests.hosts_real.conftest import PLUGIN, ROOT, Client
 
 MOST_TOKENS = 700
-SKILLS = {skill.name for skill in shipped.skills()}
+SKILLS = {skill.name for skill in packaged_skills.skills()}
 
 
 @pytest.mark.parametrize("market", [ROOT, PLUGIN.parent], ids=["repository", "package"])

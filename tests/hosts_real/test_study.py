@@ -14,7 +14,7 @@ from tests.hosts_real.mock_model import Call, Later, MockModel, Step, selected
 from tests.loop.test_study import Lab
 
 pytestmark = pytest.mark.timeout(900)
-VERBS = ("next", "propose", "check", "launch", "wait", "verdict", "decide", "report")
+VERBS = ("next", "try", "report")
 IDEA = {"kind": "hyperparameter", "hypothesis": "a step that learns", "changes": {"algo.learning_rate": 0.002}}
 Tool = Callable[..., Call]
 
@@ -37,34 +37,20 @@ def found(results: list[str], key: str) -> str:
     return values[-1]
 
 
-def again(tool: Tool, name: str, key: str, value: Callable[[list[str]], str]) -> list[Later]:
-    """Call until it no longer runs, at most a few times."""
-
-    def step(results: list[str]) -> Step | None:
-        return tool(name, **{key: value(results)}) if re.search(r'is_running\\": ?true', results[-1]) else None
-
-    return [lambda results: tool(name, **{key: value(results)}), *[step] * 6]
-
-
 def script(tool: Tool) -> list[Step | Later]:
-    """Return the whole loop, as an agent that reads its answers would call it."""
+    """Return the whole study, as an agent that reads its answers would call it: one idea, its claim, one tool."""
 
-    def run(results: list[str]) -> str:
-        return found(results, "run")
+    def is_running(results: list[str]) -> bool:
+        return bool(re.search(r'is_running\\": ?true', results[-1]))
 
-    def candidate(_: list[str]) -> str:
-        return "c001"
+    def go_on(results: list[str]) -> Step | None:
+        return tool("try", candidate=found(results, "candidate")) if is_running(results) else None
 
-    return [
-        tool("next"),
-        tool("propose", **IDEA),
-        tool("check", candidate="c001"),
-        lambda results: tool("launch", candidate="c001", plan=found(results, "plan")),
-        *again(tool, "wait", "run", run),
-        *again(tool, "verdict", "candidate", candidate),
-        *again(tool, "decide", "candidate", candidate),
-        tool("report"),
-    ]
+    def claim_on(results: list[str]) -> Step | None:
+        return tool("try", claim=True) if is_running(results) else None
+
+    idea = [tool("next"), tool("try", proposal=IDEA), *[go_on] * 8]
+    return [*idea, tool("next"), tool("try", claim=True), *[claim_on] * 12, tool("next"), tool("report")]
 
 
 def events(lab: Lab) -> list[dict[str, object]]:
@@ -72,10 +58,12 @@ def events(lab: Lab) -> list[dict[str, object]]:
     return [json.loads(json.loads(row)["body"]) for row in rows]
 
 
-def assert_decided_and_clean(lab: Lab, told: list[str]) -> None:
+def assert_claimed_and_clean(lab: Lab, told: list[str]) -> None:
     kinds = [event["event"] for event in events(lab)]
     assert kinds.count("proposed") == 1
-    assert "decided" in kinds
+    (claim,) = [event for event in events(lab) if event["event"] == "decided" and event.get("test") == "claim"]
+    assert claim["decision"] == "confirmed"
+    assert claim["n"] == [10, 10]
     assert kinds.count("approved") == 1
     assert (lab.root / "evaluate.py").read_text() == "print(1)\n"
     runs = [path.name for path in (lab.root / "runs").iterdir() if path.is_dir()]
@@ -84,7 +72,7 @@ def assert_decided_and_clean(lab: Lab, told: list[str]) -> None:
     assert "report.md" in told[-1]
 
 
-def test_claude_code_walks_the_whole_study(claude: Client, lab: Lab) -> None:
+def test_claude_code_walks_a_whole_study_to_its_claim(claude: Client, lab: Lab) -> None:
     claude.run("plugin", "marketplace", "add", str(ROOT))
     claude.run("plugin", "install", "rlx@rlx")
     names = {verb: f"mcp__plugin_rlx_rlx__{verb}" for verb in VERBS}
@@ -105,11 +93,11 @@ def test_claude_code_walks_the_whole_study(claude: Client, lab: Lab) -> None:
         told = model.results()
     assert "rlx launch" in told[0]
     assert "protected" in told[2]
-    assert "for a person" in told[3]
-    assert_decided_and_clean(lab, told)
+    assert "a person" in told[3]
+    assert_claimed_and_clean(lab, told)
 
 
-def test_codex_walks_the_whole_study(codex: Client, lab: Lab) -> None:
+def test_codex_walks_a_whole_study_to_its_claim(codex: Client, lab: Lab) -> None:
     codex.run("plugin", "marketplace", "add", str(ROOT))
     codex.run("plugin", "add", "rlx@rlx")
 
@@ -131,5 +119,5 @@ def test_codex_walks_the_whole_study(codex: Client, lab: Lab) -> None:
         told = model.results()
     assert "rlx launch" in told[1]
     assert "protected" in told[2]
-    assert "for a person" in told[3]
-    assert_decided_and_clean(lab, told)
+    assert "a person" in told[3]
+    assert_claimed_and_clean(lab, told)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rlx.hosts import shipped
+from rlx.hosts.agents import packaged_skills
 from tests.hosts_real.conftest import PLUGIN, ROOT, Client
 
 
-@pytest.mark.parametrize("skill", [skill.name for skill in shipped.skills()])
+@pytest.mark.parametrize("skill", [skill.name for skill in packaged_skills.skills()])
 def test_the_agent_skills_validator_accepts_every_skill(agentskills: Client, skill: str) -> None:
     done = agentskills.run("validate", str(PLUGIN / "skills" / skill))
     assert "Valid skill" in done.stdout

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from rlx.runs import checkpoint
+from rlx.runs.checkpoints import checkpoint
 from tests.conftest import Project, wait_until
 
 pytestmark = pytest.mark.slow

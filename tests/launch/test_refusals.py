@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from rlx.hosts.cli.main import call
-from rlx.loop.amending import amend
-from rlx.loop.approving import approve
-from rlx.loop.founding import Wishes, new_study
-from rlx.study.approval import Statement, asserted
-from rlx.study.contract import POINTS
-from rlx.study.study import Study, find
+from rlx.loop.study.amend import amend
+from rlx.loop.study.approve import approve
+from rlx.loop.study.new_study import Wishes, new_study
+from rlx.study.approval.approval import Statement, assert_approval
+from rlx.study.contract.contract import POINTS
+from rlx.study.study_folder import Study, find_study
 from tests.faults.lab import CONFIG, LINE, PAY, Lab
 
 BASELINE = ("launch", "baseline", "--phase", "baseline")
@@ -32,7 +32,7 @@ class Door:
         wishes = Wishes(metric="success_rate", surfaces=("hyperparameters",), paths=paths, seeds=60, hours=1.0,
                         settings=("budget.per_seed_minutes=1",))  # fmt: skip
         new_study(root, "walk", wishes, config=root / "configs" / "line.yaml")
-        self.study: Study = find(root)
+        self.study: Study = find_study(root)
 
     def answers(self, *argv: str, code: int = 4) -> dict[str, Any]:
         told, errors = io.StringIO(), io.StringIO()
@@ -100,7 +100,7 @@ def test_a_budget_that_is_one_seed_short_lets_nothing_start(door: Door) -> None:
 
 def test_an_approval_that_has_run_out_lets_nothing_start(door: Door) -> None:
     statement = Statement.of(door.study.contract(), str(door.study.state().contract), now=time.time() - 30 * 86_400)
-    door.study.ledger.append("approved", **asserted(statement, by="tester"))
+    door.study.ledger.append("approved", **assert_approval(statement, by="tester"))
     assert list(door.refuses()) == ["APPROVAL_EXPIRED"]
 
 
@@ -111,7 +111,7 @@ def test_a_change_outside_of_the_scope_is_refused_beside_every_other_reason(door
     )  # fmt: skip
     tree = Path(proposed["worktree"])
     (unedited,) = door.answers("check", "candidate", "c001")["reasons"]
-    assert unedited["hint"] == f"edit the files in {tree}"
+    assert unedited["says"].endswith(f"edit the files in {tree}")
     (tree / "envs" / "pay.py").write_text(PAY.replace("0.0", "-0.1"))
     plan = door.answers("check", "candidate", "c001", code=0)["plan"]
     (tree / "envs" / "line.py").write_text(LINE.replace("12", "24"))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rlx.runs.run import Run
-from rlx.study import task as tasks
-from rlx.study.task import Launcher
+from rlx.study.task import task as tasks
+from rlx.study.task.task import Launcher
 from tests.conftest import wait_until
 from tests.loop.mill import Mill
 
@@ -45,9 +45,10 @@ def test_jobs_side_by_side_have_gpus_of_their_own(tmp_path: Path, monkeypatch: p
         mill.types("stop", str(job.run))
 
 
-def test_the_seeds_of_a_job_run_within_the_places_that_are_left(tmp_path: Path) -> None:
-    mill = Mill.built(tmp_path / "mill", "hardware.parallel=1")
-    mill.types("study", "baseline")
+def test_the_seeds_of_a_job_run_within_the_places_that_are_left(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    mill = Mill.ready(tmp_path / "mill", tmp_path_factory, "hardware.parallel=1")
     made = launched(mill, gain=1, seeds=2)
     assert made["slots"] == [None]
     path = mill.root / "runs" / made["run"]

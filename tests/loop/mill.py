@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+import pytest
 
 from tests.faults.lab import Lab, commit
 
@@ -41,6 +42,8 @@ if how == "mute" or (how == "some mute" and seed == "0"):
 figures = {"success": float("nan") if how == "nan" else float(score), "heat": float(heat)}
 pathlib.Path(result).write_text(json.dumps(figures))
 '''
+
+_READY: dict[tuple[str, ...], Mill] = {}
 
 
 @dataclass(frozen=True)
@@ -86,14 +89,13 @@ class Mill(Lab):
         mill.types("study", "approve", "--yes", "--by", "tester")
         return mill
 
-    def prints(self, *words: str, code: int = 0) -> str:
-        """Type a command as a person does; return all that it prints."""
-        done = subprocess.run(
-            [sys.executable, "-m", "rlx", *words], cwd=self.root, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, env=self.environment,
-        )  # fmt: skip
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+    @classmethod
+    def ready(cls, root: Path, factory: pytest.TempPathFactory, *settings: str) -> Self:
+        """Return a mill whose pool is full: a copy of one that this process builds once for these settings."""
+        if settings not in _READY:
+            _READY[settings] = cls.built(factory.mktemp("ready") / "mill", *settings)
+            _READY[settings].types("study", "baseline")
+        return cls(_READY[settings].copied(root))
 
     def proposes(self, **changes: object) -> str:
         """Propose other values of the keys and check them; return the candidate's id."""

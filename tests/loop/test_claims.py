@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rlx.compare.race import Complexity, confirm
-from rlx.loop.judgement import DECISIONS, Judged, claim_sides
-from rlx.loop.scores import Measured
+from rlx.compare.race import Claim, Complexity, confirm
+from rlx.loop.study.decide import DECISIONS, Judgement, claim_sides
+from rlx.loop.study.measure_scores import Measured
 from tests.study.story import Story
 
 
@@ -87,8 +87,8 @@ def test_a_claim_counts_up_to_a_seed_that_was_cut_off_and_not_trained_again() ->
 def test_a_claim_by_the_trainings_own_word_is_decided_and_stays_provisional(level: str, answer: str) -> None:
     ours = [Measured(1000 + seed, "run", 0.0 + seed, level) for seed in range(10)]
     theirs = [Measured(1000 + seed, "run", 100.0 + seed, level) for seed in range(10)]
-    found = confirm([one.score for one in ours], [one.score for one in theirs], seeds=10)
-    judged = Judged("c001", "baseline", found, (ours, theirs), Complexity(0), {}, (None, None))
+    found = confirm([one.score for one in ours], [one.score for one in theirs], claim=Claim(seeds=10))
+    judged = Judgement("c001", "baseline", found, (ours, theirs), Complexity(0), {}, (None, None))
 
     assert (judged.answer, found.answer) == (answer, "confirmed")
     assert ("which moves no incumbent" in judged.reason) == (level == "reported")

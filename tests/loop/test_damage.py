@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rlx import files
-from rlx.launch.reconcile import state_of
-from rlx.loop.verification import verify
+from rlx.launch.study_jobs.reconcile import state_of
+from rlx.loop.study.verify import verify
 from rlx.runs import run
 from tests.loop.told import Told, typed
 
@@ -22,11 +22,17 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def told(tmp_path: Path) -> Told:
-    told = Told(tmp_path)
+@pytest.fixture(scope="module")
+def _checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    told = Told(tmp_path_factory.mktemp("checked"))
     told.checked(0.02)
-    return told
+    return told.study.root
+
+
+@pytest.fixture
+def told(_checked: Path, tmp_path: Path) -> Told:
+    """Return a study with a candidate that was checked."""
+    return Told(tmp_path, copied=_checked)
 
 
 @pytest.mark.parametrize("how", ["gone", "empty", "torn", "a folder"])
@@ -39,7 +45,7 @@ def test_a_study_without_its_ledger_is_no_new_study(told: Told, how: str) -> Non
         path.write_text('{"prev": "00' if how == "torn" else "")
     for command in COMMANDS:
         answer = typed(told.study.root, command, code=6)
-        assert answer["error"].startswith("faster/ledger.jsonl is gone or empty"), command
+        assert answer["error"].startswith("faster/ledger.jsonl is missing or empty"), command
         assert answer["hint"].startswith("restore the file from a copy")
     assert path.exists() != (how == "gone"), "and none is begun in its place"
 
@@ -58,7 +64,7 @@ def test_what_a_candidate_said_of_itself_is_verified(told: Told) -> None:
     assert not any("c001.json" in one for one in verify(told.study)["problems"])
     path = told.study.candidate_path("c001")
     path.write_text(path.read_text().replace("learns faster", "was my idea"))
-    assert "candidates/c001.json is not what was proposed" in verify(told.study)["problems"]
+    assert "candidates/c001.json is not the proposed one" in verify(told.study)["problems"]
 
 
 def test_code_that_is_not_what_was_checked_is_verified_and_judges_nothing(tmp_path: Path) -> None:
@@ -69,10 +75,13 @@ def test_code_that_is_not_what_was_checked_is_verified_and_judges_nothing(tmp_pa
     path = told.study.patch_path(name)
     assert not any(path.name in one for one in verify(told.study)["problems"])
     path.write_text("+1\n")
-    assert f"candidates/{path.name} is not what was checked" in verify(told.study)["problems"]
+    assert f"candidates/{path.name} is not the checked one" in verify(told.study)["problems"]
     for word in ("verdict", "decide"):
         (reason,) = typed(told.study.root, f"rlx {word} {name}", code=4)["reasons"]
-        assert (reason["code"], reason["says"]) == ("CANDIDATE", f"candidates/{path.name} is not what was checked")
+        assert (reason["code"], reason["says"]) == (
+            "CANDIDATE",
+            f"candidates/{path.name} is not the checked one; restore the file",
+        )
     assert [one["action"] for one in told.study.ledger.events() if one.kind == "refused"] == ["judge", "judge"]
     path.unlink()
     assert f"candidates/{path.name} is gone" in verify(told.study)["problems"]
@@ -92,7 +101,7 @@ def test_a_document_that_was_there_is_restored_and_not_made_anew(
         path.unlink()
     else:
         path.write_text(content)
-    assert typed(told.study.root, "rlx next", code=code)["hint"] == "restore the file from a copy"
+    assert typed(told.study.root, "rlx next --full", code=code)["hint"] == "restore the file from a copy"
 
 
 def test_scores_of_a_contract_without_a_metric_do_not_hold_up(told: Told) -> None:
@@ -112,7 +121,7 @@ def test_an_evaluator_whose_copy_is_gone_does_not_hold_up(told: Told) -> None:
 def test_a_report_that_does_not_read_is_one_that_was_not_written(told: Told, content: bytes | None) -> None:
     path = told.study.report_path
     path.mkdir() if content is None else path.write_bytes(content)
-    assert typed(told.study.root, "rlx next")["action"] == "launch"
+    assert typed(told.study.root, "rlx next --full")["action"] == "launch"
 
 
 def test_a_run_on_another_disk_is_one_of_its_study(

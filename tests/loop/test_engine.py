@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rlx.runs.run import Run
-from rlx.study.task import Launcher
+from rlx.study.task.task import Launcher
 from tests.conftest import wait_until
-from tests.faults.lab import Lab
+from tests.faults.lab import Lab, copy_project
 from tests.launch.executors import cluster
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ class Engine:
         """Put lab and scheduler back to where the pool was filled."""
         for name in ("state", "scheduler"):
             shutil.rmtree(self.base / name)
-            shutil.copytree(self.base / f"{name} kept", self.base / name, symlinks=True)
+            copy_project(self.base / f"{name} kept", self.base / name)
         return self
 
     def check(self, *, body: str = "") -> None:
@@ -196,11 +196,19 @@ def test_a_loop_stays_with_a_job_that_waits_in_the_queue(engine: Engine) -> None
 
 
 @pytest.mark.skipif(bool(cluster.ABSENT), reason=cluster.REASON)
-def test_slurm_carries_a_study_from_its_baseline_to_its_decision(tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize(("executor", "jobs"), [("custom", 2), ("slurm", 7)])
+def test_slurm_carries_a_study_from_its_baseline_to_its_decision(
+    executor: str, jobs: int, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     base = tmp_path_factory.mktemp("slurm")
     with cluster.running(base) as conf:
-        lab = Lab.found(base / "state", Launcher(executor="custom", **cluster.templates(conf)))
+        monkeypatch.setenv("SLURM_CONF", str(conf))
+        launcher = Launcher(executor="slurm")
+        if executor == "custom":
+            launcher = Launcher(executor="custom", **cluster.templates(conf))
+        lab = Lab.found(base / "state", launcher)
         typed = lab.goes_on()
-        wait_until(lambda: len(list((lab.root / ".rlx" / "jobs").glob("*/exit.json"))) == 2)
+        # the executor `slurm` makes a job of each seed: six of the baseline and one of the candidate
+        wait_until(lambda: len(list((lab.root / ".rlx" / "jobs").glob("*/exit.json"))) == jobs)
     assert [words.split()[0] for words in typed] == ["propose", "check", "launch", "wait", "decide"]
     assert [job.outcome for job in lab.study.state().jobs.values()] == ["completed", "completed"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rlx.compare.ground import Ground
-from rlx.loop.settle import Contest, Limits
-from rlx.runs import looks
+from rlx.compare.code_version import CurrentCode
+from rlx.loop.settle.settle import Contest, Limits
+from rlx.runs import look_log
 from rlx.runs.run import Run
 from tests.conftest import Project
 from tests.loop.conftest import FAST, FROZEN, train_here, write_config
@@ -52,7 +52,7 @@ def pole(**kwargs: Any) -> dict[str, Any]:
 
 def judge(base: Run, new: Run, project: Project, **kinds: bool) -> dict[str, Any]:
     """Settle two runs that have their ten seeds, without training any further."""
-    contest = Contest(base, new, ground=Ground(project.root), limits=Limits(10), report=lambda _: None, **kinds)
+    contest = Contest(base, new, ground=CurrentCode(project.root), limits=Limits(10), report=lambda _: None, **kinds)
     return contest.settle().document()
 
 
@@ -98,6 +98,6 @@ def test_a_config_that_fails_on_every_fourth_seed_is_not_better_for_its_lucky_on
 
 def scores_of(name: str, project: Project) -> dict[int, float]:
     """Return a run's scores in the last look that was taken."""
-    row = looks.read(project.root)[-1]
+    row = look_log.read(project.root)[-1]
     (side,) = [side for side in (row.baseline, row.candidate) if side.run == name]
     return dict(side.scores)

@@ -16,19 +16,10 @@ from tests.loop.mill import Mill
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def _ground(tmp_path_factory: pytest.TempPathFactory) -> Mill:
-    mill = Mill.built(tmp_path_factory.mktemp("mill") / "kept")
-    mill.types("study", "baseline")
-    return mill
-
-
 @pytest.fixture
-def mill(_ground: Mill) -> Mill:
+def mill(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Mill:
     """Return a mill whose pool is full."""
-    root = _ground.root.with_name("mill")
-    shutil.rmtree(root, ignore_errors=True)
-    return Mill(_ground.copied(root))
+    return Mill.ready(tmp_path / "mill", tmp_path_factory)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +39,7 @@ def test_a_baseline_without_any_score_stops_the_study_after_its_first_round(
     assert len(state.jobs) == 1
     assert (state.spent.seeds, state.reserved.seeds) == (6, 0)
 
-    told = mill.types("next")
+    told = mill.types("next", "--full")
     assert (told["action"], told["command"]) == ("approve", "rlx study approve more --go-on")
     assert says in told["why"]
     assert not any(step["action"] in ("baseline", "propose") for step in told["also"])
@@ -77,14 +68,14 @@ def test_a_candidate_without_any_score_is_to_be_mended_and_its_verdict_says_why(
     assert any(says in one for one in judged["objections"])
     assert mill.types("decide", identity)["decision"] == "debug"
     assert mill.types("decide", identity)["decision"] == "debug"
-    (tried,) = mill.types("next")["recent"]
+    (tried,) = mill.types("next", "--full")["recent"]
     assert (tried["state"], tried["effect"], tried["p"]) == ("debug", None, None)
-    assert says in mill.prints("next")
+    assert says in mill.prints("next", "--full")
 
     refused = mill.types("check", "candidate", identity, code=4)
     assert [one["code"] for one in refused["reasons"]] == ["UNCHANGED"]
-    assert "with a value more than 1 % away" in refused["hint"]
-    told = mill.types("next")
+    assert "differs by more than 1 %" in refused["reasons"][0]["says"]
+    told = mill.types("next", "--full")
     assert told["action"] == "propose"
     assert not any(step["action"] in ("check", "launch", "mend") for step in told["also"])
     assert mill.types("study", "loop")["ended"].startswith("somebody must propose")
@@ -103,7 +94,7 @@ def test_seeds_of_the_baseline_that_cannot_be_measured_are_replaced(tmp_path: Pa
     filled = mill.types("study", "baseline")
     assert list(filled["seeds"]) == ["1", "2", "3", "4", "5", "6"]
     assert mill.study.state().spent.seeds == 7
-    assert mill.types("next")["action"] == "propose"
+    assert mill.types("next", "--full")["action"] == "propose"
 
 
 def test_a_run_of_which_one_seed_failed_is_not_called_completed(mill: Mill) -> None:
@@ -115,7 +106,7 @@ def test_a_run_of_which_one_seed_failed_is_not_called_completed(mill: Mill) -> N
     printed = mill.prints("wait", run, code=5)
     assert "KeyError: 'nothing works'" in printed
     assert "next: rlx next\n" in printed
-    assert mill.types("next")["command"] == f"rlx decide {identity}"
+    assert mill.types("next", "--full")["command"] == f"rlx decide {identity}"
 
 
 def test_what_the_queue_did_says_why_it_was_refused_or_failed(mill: Mill) -> None:
@@ -161,7 +152,7 @@ def test_a_run_that_is_removed_is_lost_and_was_paid_for(mill: Mill, what: str) -
     )  # fmt: skip
     for path in mill.root.glob(what.format(run=launched["run"])):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    mill.types("next")
+    mill.types("next", "--full")
 
     job = mill.study.state().jobs[launched["job"]]
     assert (job.outcome, job.spent) == ("lost", job.reserve)

@@ -10,7 +10,7 @@ import pytest
 
 from rlx import files
 from rlx.compare.race import Confirmation
-from rlx.loop.judgement import judged_again
+from rlx.loop.study.decide import judge_again
 from tests.loop.told import WISHES, Told
 
 Figures = dict[str, float]
@@ -29,7 +29,7 @@ class Guarded(Told):
         figures = fields.get("figures", {"return": score, "length_mean": 5.0 + seed % 1000 / 10})
         path = self.study.folder / f"evidence/{name}-{phase}-{seed}.json"
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(files.encode({"figures": figures}))
+        path.write_bytes(files.encode({"level": "sealed", "figures": figures}))
         super().evaluate(name, phase, seed, score, sha256=files.sha256(path.read_bytes()))
 
     def claims(self, ours: list[Figures | None], theirs: list[Figures | None]) -> Confirmation:
@@ -62,7 +62,7 @@ class Guarded(Told):
             n=[10, 10],
         )
         assert self.state.violations == ()
-        found, guards = judged_again(self.study, event)
+        found, guards = judge_again(self.study, event)
         assert isinstance(found, Confirmation)
         assert found.guardrails == guards
         return found

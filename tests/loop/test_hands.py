@@ -8,8 +8,8 @@ import pytest
 
 from rlx.errors import Refused
 from rlx.hosts.cli.study.revert import render
-from rlx.loop import queue
-from rlx.loop.proposals import revert
+from rlx.loop.study import queue
+from rlx.loop.study.propose import revert
 from tests.loop.told import Told, typed
 
 
@@ -63,7 +63,7 @@ def test_taking_back_shows_what_is_taken_and_asks_for_a_reason(told: Told) -> No
     assert told.state.head == identity
     lines = render(revert(told.study, identity, why="it limps")).splitlines()
     assert lines == [
-        f"taken back: {identity}, advanced (p = 0.01 ≤ 0.17 at 6 seeds): a step of 0.01 learns faster",
+        f"withdrawn: {identity}, advanced (p = 0.01 ≤ 0.17 at 6 seeds): a step of 0.01 learns faster",
         "why: it limps", f"head: {identity} → baseline", "incumbent: –", "next: rlx next",
     ]  # fmt: skip
 
@@ -77,7 +77,7 @@ def test_a_dry_run_of_a_loop_is_refused_where_the_loop_would_be(told: Told) -> N
 def test_a_probe_that_is_named_is_there(told: Told) -> None:
     tuning = "rlx propose --kind 'randomisation tuning' --hypothesis wider -s algo.learning_rate=0.02 --record probe="
     refused = typed(told.study.root, f"{tuning}runs/nope/probes/friction.json", code=4)
-    assert "records.probe names `runs/nope/probes/friction.json`, which is not there" in refused["error"]
+    assert "records.probe names `runs/nope/probes/friction.json`, which does not exist" in refused["error"]
     (told.study.root / "friction.json").write_text("{}")
     typed(told.study.root, f"{tuning}friction.json")
 
@@ -85,7 +85,7 @@ def test_a_probe_that_is_named_is_there(told: Told) -> None:
 def test_a_file_that_any_record_names_is_there(told: Told) -> None:
     tuning = "rlx propose --kind hyperparameter --hypothesis wider -s algo.learning_rate=0.02 --record"
     refused = typed(told.study.root, f"{tuning} reflection=nope.json", code=4)
-    assert "records.reflection names `nope.json`, which is not there" in refused["error"]
+    assert "records.reflection names `nope.json`, which does not exist" in refused["error"]
     typed(told.study.root, f"{tuning} reason='not what nope.json says'")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +44,11 @@ class Lab:
         )  # fmt: skip
 
     def rlx(self, *argv: str, code: int = 0) -> dict[str, Any]:
-        done = subprocess.run(
-            [sys.executable, "-m", "rlx", *argv, "--json"], cwd=self.root, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, env={**os.environ, "RLX_ROOT": str(self.root)},
-        )  # fmt: skip
-        assert done.returncode == code, done.stdout + done.stderr
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+        return Project(self.root).types(*argv, code=code)
 
     def next(self, action: str) -> dict[str, Any]:
         """Type what `next` recommends, which must be this."""
-        told = self.rlx("next")
+        told = self.rlx("next", "--full")
         assert told["action"] == action, told
         return self.rlx(*told["command"].split()[1:])
 
@@ -80,7 +72,7 @@ def test_a_lost_or_stopped_trial_is_taken_up_with_the_same_seeds_and_a_mended_on
     supervisor = json.loads((lab.root / "runs" / first["run"] / "supervisor.json").read_text())
     os.kill(supervisor["pid"], 9)
     lab.rlx("wait", first["run"], "--timeout", "60", code=5)
-    assert "c001 was lost" in lab.rlx("next")["why"]
+    assert "c001 was lost" in lab.rlx("next", "--full")["why"]
     lab.next("check")
     second = lab.next("launch")
     assert second["seeds"] == first["seeds"]
@@ -91,14 +83,14 @@ def test_a_lost_or_stopped_trial_is_taken_up_with_the_same_seeds_and_a_mended_on
     lab.next("mend")
     failed = lab.next("launch")
     lab.rlx("wait", failed["run"], "--timeout", "60", code=5)
-    assert "KeyError" in lab.rlx("next")["why"]
+    assert "KeyError" in lab.rlx("next", "--full")["why"]
     for _ in range(2):
         read = lab.next("mend")
         assert any("KeyError: 'nothing'" in log for log in read["logs"].values())
     refused = lab.rlx("check", "candidate", "c001", code=4)
     assert [one["code"] for one in refused["reasons"]] == ["UNCHANGED"]
     assert lab.rlx("check", "candidate", "c001", "--dry-run", code=4)["reasons"] == refused["reasons"]
-    assert lab.rlx("study", "loop")["ended"].startswith("somebody must mend")
+    assert lab.rlx("study", "loop")["ended"].startswith("somebody must fix it")
     assert len(lab.rlx("status")["candidates"]) == 1
 
     lab.writes(PAY.replace("0.0", "-0.1"))
@@ -113,4 +105,4 @@ def test_a_lost_or_stopped_trial_is_taken_up_with_the_same_seeds_and_a_mended_on
     assert decided["complexity"]["parameters"] > 0
     assert lab.rlx("study", "verify")["problems"] == []
     assert lab.rlx("study", "audit")["is_sound"]
-    assert not any("last refusal" in one for one in lab.rlx("next")["findings"])
+    assert not any("last refusal" in one for one in lab.rlx("next", "--full")["findings"])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rlx.loop.amending import amend
-from rlx.loop.approving import approve
-from rlx.loop.proceed import next_step
+from rlx.loop.study.amend import amend
+from rlx.loop.study.approve import approve
+from rlx.loop.study.next_action import next_step
 from tests.loop.told import Told, typed
 
 
@@ -25,8 +25,8 @@ def test_after_an_amendment_the_launch_of_what_is_undecided_names_the_plan_that_
     amend(told.study, ["budget.seeds=80"])
     approve(told.study, by="tester")
     step = next_step(told.study)
-    assert (step.action, step.candidate) == ("launch", c001)
-    assert typed(told.study.root, step.command, "--dry-run")["seeds"] == [3, 4, 5]
+    assert (step.move.kind, step.move.candidate) == ("launch", c001)
+    assert typed(told.study.root, str(step.command), "--dry-run")["seeds"] == [3, 4, 5]
 
 
 def test_after_an_amendment_a_checked_candidate_is_checked_again(told: Told) -> None:
@@ -34,8 +34,8 @@ def test_after_an_amendment_a_checked_candidate_is_checked_again(told: Told) -> 
     amend(told.study, ["budget.seeds=80"])
     approve(told.study, by="tester")
     step = next_step(told.study)
-    assert (step.action, step.command) == ("check", f"rlx check candidate {c001}")
-    launch = typed(told.study.root, step.command)["command"]
+    assert (step.move.kind, str(step.command)) == ("check", f"rlx check candidate {c001}")
+    launch = typed(told.study.root, str(step.command))["command"]
     assert launch.startswith(f"rlx launch {c001}")
     typed(told.study.root, launch, "--dry-run")
 
@@ -43,14 +43,16 @@ def test_after_an_amendment_a_checked_candidate_is_checked_again(told: Told) -> 
 def test_a_loop_over_a_study_that_is_over_writes_its_report_and_ends_with_done(told: Told) -> None:
     amend(told.study, ["budget.seeds=14"])
     approve(told.study, by="tester")
-    assert next_step(told.study).action == "report"
+    assert next_step(told.study).move.kind == "report"
     ended = typed(told.study.root, "rlx study loop")
     assert ended["did"] == ["rlx study report faster"]
     assert ended["ended"].startswith("too few seeds: 8 left, 4 kept for the claim")
     assert (told.study.folder / "report.png").is_file()
-    told_next = typed(told.study.root, "rlx next")
+    told_next = typed(told.study.root, "rlx next --full")
     assert told_next["action"] == "done"
-    assert typed(told.study.root, told_next["command"], code=6)["problems"], "its scores are only told"
+    verified = typed(told.study.root, told_next["command"])
+    assert verified["checked"]["scores"] == 6
+    assert (verified["problems"], verified["command"]) == ([], "rlx study audit faster")
 
 
 def test_a_check_prints_the_launch_of_what_was_checked_though_others_wait_to_be(told: Told) -> None:

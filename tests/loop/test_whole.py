@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
+from pathlib import Path
 
 import pytest
 
-from rlx.loop.verification import _decision_problem
-from rlx.study.ledger import Event
+from rlx.loop.study.verify import _decision_problem
+from rlx.study.ledger.ledger import Event
 from tests.loop.mill import Mill
 
 pytestmark = pytest.mark.slow
 GUARD = 'guardrails=[{"expression": "-heat", "margin": 2}]'
 
 
-@pytest.fixture(scope="module")
-def _ground(tmp_path_factory: pytest.TempPathFactory) -> Mill:
-    mill = Mill.built(tmp_path_factory.mktemp("whole") / "kept", GUARD, "budget.seeds=200", "metric.seeds=10")
-    mill.types("study", "baseline")
-    return mill
-
-
 @pytest.fixture
-def mill(_ground: Mill) -> Mill:
+def mill(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Mill:
     """Return a mill that guards its heat, whose pool is full."""
-    root = _ground.root.with_name("mill")
-    shutil.rmtree(root, ignore_errors=True)
-    return Mill(_ground.copied(root))
+    return Mill.ready(tmp_path / "mill", tmp_path_factory, GUARD, "budget.seeds=200", "metric.seeds=10")
 
 
 def test_what_harms_a_guarded_figure_does_not_advance_and_what_leans_to_it_is_told(mill: Mill) -> None:
@@ -46,14 +37,14 @@ def test_what_harms_a_guarded_figure_does_not_advance_and_what_leans_to_it_is_to
     assert "guard: -heat: harm: −9 (worse by more than 2" in mill.prints("verdict", identity)
     decided = mill.types("decide", identity)
     assert (decided["decision"], mill.study.state().head) == ("rejected", "baseline")
-    for command in ("next", "status", "study log", "study report"):
+    for command in ("next --full", "status", "study log", "study report"):
         assert "rejected (-heat: harm)" in mill.prints(*command.split()), command
-    assert "metric: maximize success; guarded: -heat" in mill.prints("next")
+    assert "metric: maximize success; guarded: -heat" in mill.prints("next", "--full")
     (*_, event) = mill.study.state().decisions
     assert event["guardrails"]["-heat"]["answer"] == "harm"
     assert mill.types("study", "verify")["problems"] == []
     told = {"-heat": {**event["guardrails"]["-heat"], "answer": "passes"}}
-    assert "`-heat` was told as passes; its figures give harm" in _decision_problem(
+    assert "`-heat` was recorded as passes; its figures give harm" in _decision_problem(
         mill.study, mill.study.state(), Event("e", 0.0, "decided", {**event.fields, "guardrails": told}, "")
     )
 
@@ -72,14 +63,14 @@ def test_candidates_that_were_checked_before_the_head_moved_wait_for_its_fresh_s
         mill.trains(first)
         mill.types("decide", first)
     assert mill.study.state().head == first
-    told = mill.types("next")
+    told = mill.types("next", "--full")
     assert told["command"].startswith(f"rlx launch {first} --phase promotion")
     note = f"{second} builds on baseline: it is raced against the head {first} without the change of {first}"
     assert mill.types("check", "candidate", second)["notes"] == [note]
     printed = mill.prints("study", "loop")
     assert "somebody must propose" in printed
-    assert f"{second}: inconclusive (" in printed
-    assert f"{second}: advanced (+" in printed
+    assert f"{second}: inconclusive v {first} (promising: +" in printed
+    assert f"{second}: advanced v {first} (better: +" in printed
     decisions = mill.study.state().decisions
     assert [one["candidate"] for one in decisions] == [first, first, second, second]
     assert decisions[-1]["notes"] == [note]
@@ -98,5 +89,5 @@ def test_seeds_that_took_far_longer_are_told_beside_what_they_show(mill: Mill) -
     )
     printed = mill.prints("verdict", identity)
     assert f"note: {note}" in printed
-    assert "s a seed\n" in printed
+    assert "s per seed\n" in printed
     assert mill.study.state().decisions[-1]["notes"] == [note]

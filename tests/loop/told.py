@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
+import math
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from rlx import files
 from rlx.hosts.cli.main import call
-from rlx.launch import door
-from rlx.loop.approving import approve
-from rlx.loop.founding import Wishes, new_study
-from rlx.loop.proposals import propose
-from rlx.study.ledger import Event
-from rlx.study.state import State
-from rlx.study.study import Study, find
+from rlx.launch.study_jobs import launch_candidate
+from rlx.loop.study.approve import approve
+from rlx.loop.study.new_study import Wishes, new_study
+from rlx.loop.study.propose import propose
+from rlx.study.ledger.ledger import Event
+from rlx.study.ledger.state import State
+from rlx.study.situation import pool_size
+from rlx.study.study_folder import Study, find_study
+from tests.faults.lab import copy_project
 from tests.study.story import Story
 
 CONFIG = "env: {id: CartPole-v1}\nalgo: {name: ppo, total_timesteps: 64}\n"
+_KEPT = tempfile.TemporaryDirectory(prefix="told-")
 WISHES = Wishes(seeds=60, hours=2.0, keys=("algo.*",), settings=("budget.per_seed_minutes=1", "metric.seeds=2"))
 
 
@@ -50,16 +57,30 @@ def typed(root: Path, command: str, *more: str, code: int = 0) -> dict[str, Any]
     return answer
 
 
+@functools.cache
+def _approved(wishes: Wishes) -> Path:
+    """Return a repository with an approved study, which this process makes once."""
+    root = repository(Path(_KEPT.name) / str(_approved.cache_info().currsize))
+    new_study(root, "faster", wishes, config=root / "configs" / "pole.yaml")
+    approve(find_study(root), by="tester")
+    return root
+
+
 class Told(Story):
     """An approved study with a full pool; what is told after that goes into its ledger."""
 
-    def __init__(self, root: Path, wishes: Wishes = WISHES, *, scores: tuple[float, ...] = ()) -> None:
-        """Begin with a pool whose seeds score better and better, or these one after the other, again and again."""
-        repository(root)
-        new_study(root, "faster", wishes, config=root / "configs" / "pole.yaml")
-        self.study: Study = find(root)
-        approve(self.study, by="tester")
-        pool = tuple(range(door.pool_seeds(self.study.contract())))
+    def __init__(
+        self, root: Path, wishes: Wishes = WISHES, *, scores: tuple[float, ...] = (), copied: Path | None = None
+    ) -> None:
+        """Begin with a pool whose seeds score better and better, or these one after the other, again and again.
+
+        `copied` is the repository of another such study to begin with.
+        """
+        copy_project(copied or _approved(wishes), root)
+        self.study: Study = find_study(root)
+        if copied is not None:
+            return
+        pool = tuple(range(pool_size(self.study.contract())))
         self.job(
             "b",
             "baseline",
@@ -70,6 +91,23 @@ class Told(Story):
 
     def tell(self, kind: str, /, **fields: Any) -> Event:
         return self.study.ledger.append(kind, **fields)
+
+    def evaluate(self, name: str, phase: str, seed: int, score: float, **fields: Any) -> None:
+        """Tell a score, with the evaluator's document that it comes from, unless the caller wrote one."""
+        if "sha256" in fields:
+            super().evaluate(name, phase, seed, score, **fields)
+            return
+        metric = self.study.contract().metric
+        assert metric is not None
+        document: dict[str, Any] = {"level": fields.get("level", "sealed"), "figures": {metric.name: score}}
+        if math.isnan(score):
+            document["failure"] = {"says": "it failed"}
+        if "parameters" in fields:
+            document["parameters"] = fields["parameters"]
+        path = self.study.folder / fields.get("file", f"evidence/{name}-{phase}-{seed}.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(files.encode(document))
+        super().evaluate(name, phase, seed, score, sha256=files.sha256(path.read_bytes()), **fields)
 
     @property
     def state(self) -> State:
@@ -84,7 +122,7 @@ class Told(Story):
     def checked(self, rate: float) -> str:
         """Propose another step size and check it."""
         identity = self.proposed(rate)
-        door.check(self.study, identity)
+        launch_candidate.check(self.study, identity)
         return identity
 
     def trained(self, identity: str, scores: tuple[float, ...], *, seeds: tuple[int, ...] = (0, 1, 2)) -> None:

@@ -247,7 +247,7 @@ def test_lists_a_project_on_a_read_only_disk(tmp_path: Path, make_run: MakeRun) 
     [
         ("metadata.json", b'{"schema": 1, "na', "metadata.json is not valid JSON"),
         ("metadata.json", b"", "metadata.json is not valid JSON"),
-        ("metadata.json", b"[1]", "metadata.json holds no run"),
+        ("metadata.json", b"[1]", "metadata.json does not describe a run"),
         ("metadata.json", None, "metadata.json"),
         ("labels.json", b'{"tags": [', "labels.json is not valid JSON"),
         ("labels.json", b"[]", "does not hold tags"),
@@ -277,7 +277,12 @@ def test_a_broken_run_is_listed_with_its_reason(
         ("events.jsonl", b'{"event": \n{"event": "completed"}\n', "failed", "seed_0/events.jsonl has a bad line"),
         ("events.jsonl", None, "failed", "seed_0/events.jsonl is not a plain file"),
         ("metrics.jsonl", b"\x00\x00\n", "completed", "seed_0/metrics.jsonl is damaged"),
-        ("metrics.jsonl", b'{"step": "x"}\n', "completed", "seed_0/metrics.jsonl has a bad line: `step` is not"),
+        (
+            "metrics.jsonl",
+            b'{"step": "x"}\n',
+            "completed",
+            "seed_0/metrics.jsonl has a bad line: `step` has a wrong type or value",
+        ),
         ("metrics.jsonl", None, "completed", "seed_0/metrics.jsonl is not a plain file"),
     ],
 )
@@ -452,3 +457,16 @@ def test_what_is_stored_equals_what_is_read(tmp_path: Path, make_run: MakeRun) -
     described = summary.summarize(run.path)
     assert described.pop("is_settled") is True
     assert first == stored == {run.name: files.decode(files.encode(described))}
+
+
+def test_a_live_index_shows_new_runs_and_the_same_pages(tmp_path: Path, make_run: Callable[..., Run]) -> None:
+    make_run("first")
+    live = index.LiveIndex(tmp_path)
+    assert [row["name"] for row in live.page().rows] == ["first_001"]
+    make_run("second")
+    live._updated -= 100.0
+    page = live.page(limit=1, sort="name", reverse=True)
+    assert [row["name"] for row in page.rows] == ["second_001"]
+    assert page.total == 2
+    assert live.page(name="fir").rows == index.summaries(tmp_path, name="fir").rows
+    live.close()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import rlx
-from rlx import files, tools
+from rlx import external_programs, files
 from rlx.errors import NotFound, UsageError
-from rlx.runs import process, store, written
+from rlx.runs import process, store, untrusted_rows
 from rlx.runs import run as runs
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.provenance import provenance
@@ -129,7 +129,7 @@ def test_never_guesses_between_two_runs(make_run: MakeRun, tmp_path: Path) -> No
         runs.find("cart", root=tmp_path)
 
     assert "10 runs" in error.value.message
-    assert "cartpole_010 (and 2 more)" in str(error.value.hint)
+    assert "cartpole_003 and 2 more" in str(error.value.hint)
 
 
 def test_an_unknown_run_is_refused_with_the_near_one(make_run: MakeRun, tmp_path: Path) -> None:
@@ -172,11 +172,11 @@ def test_a_moved_project_reads_the_same(make_run: MakeRun, tmp_path: Path) -> No
 
 
 def test_what_provenance_writes_of_a_git_repository_is_no_damage(tmp_path: Path) -> None:
-    tools.git("init", "--quiet", folder=tmp_path)
+    external_programs.git("init", "--quiet", folder=tmp_path)
     (tmp_path / "new.py").write_text("")
-    tools.git(
+    external_programs.git(
         "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x", folder=tmp_path
     )
     row = {"time": 1.0, **provenance(tmp_path)}
     assert row["git"]["untracked"] == ["new.py"]
-    assert written.fault(row, written.ATTEMPTS) == ""
+    assert untrusted_rows.fault(row, untrusted_rows.ATTEMPTS) == ""

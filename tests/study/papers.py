@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rlx import files, tools
+from rlx import external_programs, files
 from rlx.config.schema import Source
-from rlx.study import derive, remedy
-from rlx.study import task as tasks
-from rlx.study.contract import POINTS, Contract
-from rlx.study.task import Place, Task
+from rlx.study.contract import fixes
+from rlx.study.contract.contract import POINTS, Contract
+from rlx.study.task import infer_task
+from rlx.study.task import task as tasks
+from rlx.study.task.task import PathsAndKeys, Task
 
 ENV = '''"""A lift."""
 
@@ -78,11 +79,11 @@ def write(root: Path, path: str, text: str) -> Path:
 def commit(root: Path) -> str:
     """Commit everything and return the hash."""
     if not (root / ".git").exists():
-        tools.git("init", "--quiet", folder=root)
-    tools.git("add", "-A", folder=root)
+        external_programs.git("init", "--quiet", folder=root)
+    external_programs.git("add", "-A", folder=root)
     who = ("-c", "user.name=someone", "-c", "user.email=someone@example.org")
-    assert tools.git(*who, "commit", "--quiet", "--allow-empty", "-m", "state", folder=root) is not None
-    return (tools.git("rev-parse", "HEAD", folder=root) or "").strip()
+    assert external_programs.git(*who, "commit", "--quiet", "--allow-empty", "-m", "state", folder=root) is not None
+    return (external_programs.git("rev-parse", "HEAD", folder=root) or "").strip()
 
 
 def rlx_repo(root: Path) -> str:
@@ -94,7 +95,7 @@ def rlx_repo(root: Path) -> str:
 
 
 def rlx_task(root: Path) -> Task:
-    return derive.task_of(Path("configs/lift.yaml"), root=root, name="lift")
+    return infer_task.task_from_config(Path("configs/lift.yaml"), root=root, name="lift")
 
 
 def foreign_repo(root: Path) -> str:
@@ -105,16 +106,16 @@ def foreign_repo(root: Path) -> str:
 
 
 def foreign_task(root: Path) -> Task:
-    commands = derive.Commands(
+    commands = infer_task.Commands(
         train=("python", "train.py", "--seed", "{seed}", "--out", "{out}"),
         eval=("python", "eval.py", "{checkpoint}", "--episodes", "{episodes}", "--seed", "{episode_seed}"),
         metrics=Source(reader="tensorboard", path="{out}/tb", names={"return": "charts/return"}),
         result=Source(reader="stdout", pattern=r"success=(?P<success>\S+)", names={"energy": "energy"}),
         checkpoint="{out}/model.npz",
         mission="Reach the goal more often.",
-        surfaces={"reward": Place(paths=("world/arena.py::Arena.reward",), keys=("bonus",))},
+        surfaces={"reward": PathsAndKeys(paths=("world/arena.py::Arena.reward",), keys=("bonus",))},
     )
-    return derive.task_from_commands(commands, root=root, name="arena")
+    return infer_task.task_from_commands(commands, root=root, name="arena")
 
 
 def hydra_task(root: Path, *, program: str = HYDRA, config: str = "defaults: [agent: ppo]\n") -> Task:
@@ -122,7 +123,7 @@ def hydra_task(root: Path, *, program: str = HYDRA, config: str = "defaults: [ag
     write(root, "conf/config.yaml", config)
     write(root, "conf/agent/ppo.yaml", "lr: 0.25\n")
     words = ("python", "train.py", "seed={seed}", "out={out}")
-    return derive.task_from_commands(derive.Commands(train=words), root=root, name="walk")
+    return infer_task.task_from_commands(infer_task.Commands(train=words), root=root, name="walk")
 
 
 def contract_of(task: Task, root: Path, commit: str, **sections: Any) -> Contract:
@@ -141,7 +142,7 @@ def contract_of(task: Task, root: Path, commit: str, **sections: Any) -> Contrac
         "hardware": {"cores": 1, "parallel": 2},
         "baseline": {
             "commit": commit,
-            "command": remedy.baseline_command(task),
+            "command": fixes.baseline_command(task),
             "config_sha256": files.sha256(config) if is_rlx else "",
         },
         "evaluation": {"level": "sealed" if is_rlx else "pinned"},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlx.study.ledger import Event
-from rlx.study.state import State, replay
+from rlx.study.ledger.ledger import Event
+from rlx.study.ledger.state import State, replay
 
 CONTRACT = "c" * 64
 NOW = 1_800_000_000.0
@@ -81,6 +81,9 @@ class Story:
         """Take a new candidate to a state on the shortest way there is."""
         self.propose(name)
         if state == "draft":
+            return
+        if state == "withdrawn":
+            self.tell("moved", candidate=name, before="draft", after="withdrawn", why="asked")
             return
         self.validate(name)
         if state == "validated":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlx.study.contract import Contract, Scope
+from rlx.study.contract.contract import Contract, Scope
 from rlx.study.hook_view import hook_view
-from rlx.study.task import Adapter, Place, Task
+from rlx.study.task.task import Adapter, PathsAndKeys, Task
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ TASK = Task(
         eval=("python", "-m", "evals.success", "{checkpoint}"),
     ),
     surfaces={
-        "reward": Place(paths=("tasks/reward.py::RewardCfg",), keys=("reward.*",)),
-        "evaluator": Place(paths=("evals/*",)),
+        "reward": PathsAndKeys(paths=("tasks/reward.py::RewardCfg",), keys=("reward.*",)),
+        "evaluator": PathsAndKeys(paths=("evals/*",)),
     },
 )
 CONTRACT = Contract(

@@ -1,6 +1,6 @@
 """A study driven at random through a real ledger file, beside a model that knows the rules in its own words.
 
-Tools go through the gates and the law; an adversary appends what it likes, with hashes that hold.
+Tools ask the rulebook and keep the law; an adversary appends what it likes, with hashes that hold.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from rlx.errors import Refused
 from rlx.study.budget import Amount
-from rlx.study.contract import POINTS, Contract
-from rlx.study.gates import Facts, Request, check
-from rlx.study.ledger import Ledger
-from rlx.study.rules import PATIENCE
-from rlx.study.state import State, lawful, next_seeds, replay
+from rlx.study.contract.contract import POINTS, Contract
+from rlx.study.ledger.ledger import Ledger
+from rlx.study.ledger.replay import PATIENCE
+from rlx.study.ledger.state import State, lawful, next_seeds, replay
+from rlx.study.moves import Move, refusals
+from rlx.study.situation import CandidateFacts, Facts, MachineFacts
 
 SEEDS, HOURS, CANDIDATES, PARALLEL, CLAIMS = 60, 0.4, 3, 2, 1
 CONTRACT = Contract.model_validate({
@@ -103,13 +104,13 @@ class Model:
     def plan(self, name: str) -> str:
         return f"{self.file}-{name}-{self.edits.get(name, 0)}"
 
-    def may_launch(self, ask: Request, now: float) -> bool:
-        """Say in other words than the gates' whether a job may start."""
+    def may_launch(self, ask: Move, now: float) -> bool:
+        """Say in other words than the rulebook whether a job may start."""
         name, phase, is_null = ask.candidate, ask.phase, ask.candidate in NULL
         is_smoke = phase == "smoke"
         if self.broken or self.stopped or len(self.jobs) >= PARALLEL or not ask.seeds:
             return False
-        is_rehearsal = is_null and is_smoke and ask.reserve.seconds <= 600
+        is_rehearsal = is_null and is_smoke and ask.reserve.seconds <= 300
         is_rehearsal = is_rehearsal and self.rehearsed + ask.reserve.seconds <= 3600
         if not (self.is_approved(now) or is_rehearsal):
             return False
@@ -136,7 +137,7 @@ class Model:
         if phase == "trial":
             pool = self.scored.get((self.head, "baseline" if self.head == "baseline" else "promotion"), set())
             is_room = len(self.launched - {name}) < CANDIDATES
-            return state in ("validated", "launched", "inconclusive") and len(pool) >= 3 and is_room
+            return state in ("validated", "launched", "inconclusive") and len(pool) >= 6 and is_room
         if phase == "promotion":
             return name == self.head and state in ("advanced", "confirmed")
         if phase == "confirmation":
@@ -255,7 +256,7 @@ class Study(RuleBasedStateMachine):
         name=st.sampled_from((*NAMES[:3], *NULL)),
         phase=st.sampled_from(["smoke", "baseline", "trial", "trial", "promotion", "confirmation"]),
         count=st.sampled_from([1, 2, 3, 5, 0]),
-        seconds=st.sampled_from([20, 60, 300, 599, 601, 900]),
+        seconds=st.sampled_from([20, 60, 300, 301, 900]),
         wrong=st.sampled_from(["", "", "", "", "", "", "plan", "seeds", "reserve", "range"]),
     )
     def launch(self, name: str, phase: str, count: int, seconds: int, wrong: str) -> None:
@@ -266,9 +267,9 @@ class Study(RuleBasedStateMachine):
         with self.ledger.held() as held:
             state = replay(held.events)
             ask = self._request(state, name, phase, count, seconds, wrong)
-            facts = Facts(now=self.now, contract_sha256=self.model.file, core_places=9, free_disk_gb=9.0,
-                          plan=None if name in NULL else self.model.plan(name))  # fmt: skip
-            reasons = check(state, CONTRACT, ask, facts)
+            known = {} if name in NULL else {name: CandidateFacts(plan=self.model.plan(name))}
+            facts = Facts(self.now, self.model.file, machine=MachineFacts(9, 9, 9, 9.0), candidates=known)
+            reasons = refusals(state, CONTRACT, facts, ask)
             assert (not reasons) == self.model.may_launch(ask, self.now), reasons
             if reasons:
                 held.append("refused", action="launch", candidate=name, reasons=[one.document() for one in reasons])
@@ -283,16 +284,16 @@ class Study(RuleBasedStateMachine):
         self._note_launch(job, ask)
         return job
 
-    def _request(self, state: State, name: str, phase: Any, count: int, seconds: int, wrong: str) -> Request:
+    def _request(self, state: State, name: str, phase: Any, count: int, seconds: int, wrong: str) -> Move:
         purpose = "confirm" if (phase == "confirmation") != (wrong == "range") else "search"
         seeds = next_seeds(state, name, purpose, count)
         if wrong == "seeds":
             seeds = tuple(sorted(state.used_seeds(name)))[:count]
         reserve = Amount(len(seeds) - (wrong == "reserve"), float(seconds))
         plan = None if name in NULL else self.model.plan(name)
-        return Request(name, phase, seeds, reserve, "wrong" if wrong == "plan" and plan else plan)
+        return Move("launch", name, phase, seeds, reserve, "wrong" if wrong == "plan" and plan else plan)
 
-    def _note_launch(self, job: str, ask: Request) -> None:
+    def _note_launch(self, job: str, ask: Move) -> None:
         model, name = self.model, ask.candidate
         is_smoke = ask.phase == "smoke"
         assert model.is_approved(self.now) or (is_smoke and name in NULL)
@@ -423,7 +424,7 @@ class Study(RuleBasedStateMachine):
             self.model.states[name] = "reverted"
 
     @rule(count=st.integers(2, 3))
-    def run_pool(self, count: int = 3) -> None:
+    def run_pool(self, count: int = 6) -> None:
         self._run("baseline", "baseline", count)
 
     @rule(name=st.sampled_from(NAMES[:3]), is_good=st.booleans())
@@ -434,7 +435,7 @@ class Study(RuleBasedStateMachine):
         if self._run(name, "trial", 3) and self.model.states[name] == "completed":
             self.decide(name, "advanced" if is_good else "rejected")
             if is_good:
-                self._run(name, "promotion", 3)
+                self._run(name, "promotion", 6)
 
     def _run(self, name: str, phase: str, count: int) -> str | None:
         job = self._launch(name, phase, count, 20)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from rlx.study.candidate import Candidate
-from rlx.study.report import Changed, Surroundings, markdown, outcome, rows
+from rlx.study.candidate.candidate import Candidate
+from rlx.study.report import CandidateChange, ReportContext, markdown, outcome, rows
 from tests.study.story import Story
-from tests.study.test_gates import contract
+from tests.study.test_moves import contract
 
-AROUND = Surroundings("trot", "signed by ada", "sealed", "landlock", "abc", "report.png", ("sudo",),
+AROUND = ReportContext("trot", "signed by ada", "sealed", "landlock", "abc", "report.png", ("sudo",),
                       ("metric: maximize success",), "begun on Monday")  # fmt: skip
 
 
@@ -25,9 +26,19 @@ def test_it_opens_with_what_is_shown_and_a_picture_and_says_how_strong_it_is() -
     shown = {"effect": 3.0, "interval": [1.0, 5.0], "coverage": 0.9, "n": [2, 2], "test": "claim"}
     story.decide("c001", "confirmed", **shown, against="baseline")
     lines = told(story).splitlines()
-    assert lines[0] == "# trot: c001 is shown to be better: success_rate +3 [1, 5] (90 % interval)"
-    assert lines[2].startswith("![")
-    assert lines[4:7] == ["- metric: maximize success", "- begun on Monday", "- head: c001; incumbent: c001"]
+    assert lines[0] == "# trot: c001: success_rate 5 → 5, confirmed: +3 [1, 5] (90 % interval)"
+    assert lines[2] == "Integrity: the ledger is sound and every score agrees with its file."
+    text = "\n".join(lines)
+    assert "**How large is the gain?** success_rate 5 → 5 on fresh seeds, +3 [1, 5] (90 % interval) v baseline" in text
+    assert "**How sure is it?** confirmed: +3 [1, 5] on 2 v 2 fresh seeds; a study like this claims" in text
+    assert "**What did not work?** nothing that was tried failed" in text
+    begin = lines.index("- metric: maximize success")
+    assert lines[begin : begin + 3] == [
+        "- metric: maximize success",
+        "- begun on Monday",
+        "- head: c001; incumbent: c001",
+    ]
+    assert lines[begin - 2].startswith("![")
     assert "- not ruled out: sudo" in lines
     assert "- evidence: sealed; approval: signed by ada; enforced: landlock" in lines
 
@@ -81,17 +92,19 @@ def test_a_claim_stands_apart_from_the_search_with_its_guardrails_its_time_and_i
     story.decide(
         "c001", "confirmed", effect=3.0, interval=[1.0, 5.0], coverage=0.9, p=0.01, n=[2, 2], test="claim",
         against="baseline", guardrails={"-energy": guard("passes", leans=True)}, seconds=[2.0, 6.0],
-        notes=["its seeds took 6 s"],
+        notes=["its seeds took 6 s"], means=[5.0, 8.0], seeds=[[0, 1], [2, 3]],
     )  # fmt: skip
     text = told(story)
-    shown = "| +3 [1, 5] (90 % interval) v baseline | 0.01 | 2 v 2 | -energy: leans to harm | 2 v 6 | **confirmed** |"
-    claim = f"| c001 | [5](#baseline) | [5](#c001) {shown}"
-    claimed, tried = text.index("## What was claimed"), text.index("## What was tried")
+    effect = "+3 [1, 5] (90 % interval): c001 8 on 2 seeds v baseline 5 on 2 seeds"
+    guarded = "-energy: leans to harm (change −1, bound +0, p)"
+    shown = f"| {effect} | 0.01 | 2 v 2 | {guarded} | 2 v 6 | **confirmed** |"
+    claim = f"| c001 | baseline | [5](#baseline) | [8](#c001) {shown}"
+    claimed, tried = text.index("## Claims"), text.index("## Candidates")
     assert claimed < text.index(claim) < text.index("- c001: its seeds took 6 s") < tried
-    assert "a score of the one says nothing beside a score of the other" in text[claimed:tried]
+    assert "cannot be compared with a score of the search" in text[claimed:tried]
     assert "| c001 | – | confirmed (-energy: leans to harm) |" in text
     (row,) = [line for line in text[tried:].splitlines() if line.startswith("| c001 |")]
-    assert "| [5](#c001) | 3 | – | – | +3 [1, 5] (90 % interval) v baseline | 5 |" in row, "of 3 seeds; 5 were trained"
+    assert f"| [5](#c001) | 3 | – | – | – | {effect} | 5 |" in row, "of 3 seeds; 5 were trained"
     document = rows(story.state, {})[1].document()
     assert (document["test"], document["effect"], document["guards"]) == ("claim", 3.0, {"-energy": "leans to harm"})
 
@@ -99,7 +112,7 @@ def test_a_claim_stands_apart_from_the_search_with_its_guardrails_its_time_and_i
 def test_what_each_candidate_changed_stands_in_the_table_and_nothing_it_wrote_becomes_a_link() -> None:
     story = Story()
     story.bring("c001", "rejected")
-    changed = {"c001": Changed(("rate: 0.1 → [![x](http://y)]\x1b[2J",), "candidates/c001.patch", 12)}
+    changed = {"c001": CandidateChange(("rate: 0.1 → [![x](http://y)]\x1b[2J",), "candidates/c001.patch", 12)}
     text = markdown(story.state, contract(), rows(story.state, {}, changed), AROUND)
     assert "[12 lines of code](candidates/c001.patch)" in text
     assert "](http" not in text.replace("\\]", "")
@@ -150,8 +163,8 @@ def test_a_claim_of_which_one_side_is_trained_is_said_to_be_begun() -> None:
     story.bring("c001", "advanced")
     story.job("b-c", "baseline", "confirmation", (1000, 1001))
     wanted = contract().metric.seeds  # type: ignore[union-attr]
-    begun = f"its claim is begun, with 2 of {wanted} seeds of baseline, 0 of {wanted} seeds of c001 trained"
-    says = f"the search stands at c001, which is not confirmed: {begun}; nothing is claimed (1 tried)"
+    begun = f"its claim has started, with 2 of {wanted} seeds of baseline, 0 of {wanted} seeds of c001 trained"
+    says = f"the search is at c001, which is not confirmed: {begun}; nothing is claimed (1 tried)"
     assert outcome(story.state, contract()) == says
 
 
@@ -172,3 +185,30 @@ def test_what_was_confirmed_and_taken_back_is_said_so_with_the_reason() -> None:
     text = told(story)
     assert text.startswith("# trot: nothing stands as better than the baseline: c001 was confirmed and taken back\n")
     assert "- c001 (reverted): it limps" in text
+
+
+def test_a_claim_shows_the_contract_that_it_was_made_under_and_what_was_amended_after_it() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    terms = {"contract": "a" * 64, "approval": "asserted by ada", "terms": ["metric: maximize success on 2 seeds"]}
+    story.decide("c001", "confirmed", effect=1.0, test="claim", **terms)
+    (decided,) = [event for event in story.state.decisions if event["decision"] == "confirmed"]
+    same = told(story)
+    assert "- c001 was claimed under contract aaaaaaaaaaaa; approval: asserted by ada" in same
+    assert "At the claim it said" not in same
+    around = replace(AROUND, amendments={decided.id: ("2026-11-18 08:00 to bbbb",)})
+    later = markdown(story.state, contract(), rows(story.state, {}), around)
+    assert "- c001: the contract was amended later (2026-11-18 08:00 to bbbb). At the claim it said:" in later
+    assert "  - metric: maximize success on 2 seeds" in later
+
+
+def test_a_report_over_changed_evidence_claims_nothing() -> None:
+    story = Story()
+    story.bring("c001", "advanced")
+    story.claim("c001")
+    story.decide("c001", "confirmed", effect=1.0)
+    text = markdown(story.state, contract(), rows(story.state, {}), replace(AROUND, problems=("a file is gone",)))
+    assert text.splitlines()[0].startswith("# trot: nothing is shown")
+    assert "**Integrity: NOT sound, 1 problem:**\n\n- a file is gone" in text
+    assert "is shown to be better" not in text

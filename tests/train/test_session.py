@@ -12,11 +12,13 @@ from rlx import files
 from rlx.config.load import parse
 from rlx.config.schema import Experiment
 from rlx.errors import JobFailed
-from rlx.runs import checkpoint
-from rlx.runs.checkpoint import Bundle
+from rlx.runs.checkpoints import checkpoint
+from rlx.runs.checkpoints.checkpoint import Bundle
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run, Seed
+from rlx.runs.status import STOPPED_BY_RULE
 from rlx.train.session import Session, StoppedByRule, resume_label
+from rlx.train.trainer import train
 from tests.evaluate.linear import GOOD, POOR, LinearPolicy
 
 
@@ -130,8 +132,9 @@ def test_a_judge_is_asked_now_and_then_and_ends_the_seed_with_latest_saved(live:
         return "budget: 60 of 60 seconds are used" if step >= 60 else None
 
     session = Session(experiment(stop={"every": 30}), live, judge=judge)
-    with pytest.raises(StoppedByRule, match="stopped by rule: budget"):
+    with pytest.raises(StoppedByRule, match="stopped by rule: budget") as caught:
         drive(session, range(10, 200, 10))
+    assert type(caught.value).__name__ == STOPPED_BY_RULE
     session.close()
     assert asked == [30, 60]
     assert checkpoint.read(session.folder / "latest").step == 60
@@ -209,3 +212,54 @@ def test_progress_is_a_sign_of_life(live: LiveSeed) -> None:
     session.progress(17, 3.5)
     assert b'"step":17' in (live.folder / "heartbeat").read_bytes()
     session.close()
+
+
+class Killed(BaseException):
+    """Ends an attempt at once, without a record."""
+
+
+def attempt(folder: Path) -> None:
+    """Train a small policy as a worker does, from the newest checkpoint."""
+    algo = {"name": "ppo", "total_timesteps": 128, "rollout_steps": 32, "batch_size": 64, "update_epochs": 1}
+    small = experiment(
+        algo=algo, env={"id": "CartPole-v1", "num_envs": 2}, backend="fast", policy={"hidden_sizes": [4]}
+    )
+    live = LiveSeed(folder, root=folder.parents[2])
+    session = Session(small, live, checkpoint=checkpoint.newest(folder / "checkpoints"))
+    try:
+        train(small, [session])
+        live.completed(session.step)
+    finally:
+        session.close()
+        live.close()
+
+
+@pytest.mark.parametrize("moment", ["report", "completed", "link"])
+def test_a_seed_killed_after_its_last_checkpoint_gets_its_report_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    whole, killed = (tmp_path / "runs" / name / "seed_0" for name in ("whole_001", "killed_001"))
+    for folder in (whole, killed):
+        folder.mkdir(parents=True)
+    attempt(whole)
+
+    def kill(*_: object, **__: object) -> None:
+        if moment != "link" or Seed(0, killed).events[-1].get("step") == 128:
+            raise Killed
+
+    owner = {"report": Session, "completed": LiveSeed, "link": checkpoint}[moment]
+    real = getattr(owner, moment)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, moment, lambda *words: kill() or real(*words))
+        with pytest.raises(Killed):
+            attempt(killed)
+    attempt(killed)
+
+    assert [event["event"] for event in Seed(0, killed).events].count("reported") == 1
+    steps, reports = [], []
+    for folder in (whole, killed):
+        steps.append(checkpoint.read(folder / "checkpoints" / "best").step)
+        documents = {document["name"]: document for document in Run(folder.parent).evaluations()}
+        reports.append(documents["seed_0_latest"]["episodes"])
+    assert reports[0] == reports[1]
+    assert steps[0] == steps[1]

@@ -17,4 +17,4 @@ def test_a_session_on_another_backends_checkpoint_is_refused() -> None:
     session: Any = SimpleNamespace(checkpoint=SimpleNamespace(backend="fast"))
     with pytest.raises(UsageError, match="a checkpoint of backend fast cannot be trained further with sb3") as caught:
         train(experiment, [session])
-    assert caught.value.hint == "-s backend=fast, or train anew"
+    assert caught.value.hint == "-s backend=fast, or start a new training"

@@ -1,1 +1,1 @@
-"""Trainings with a planted fault, healthy ones beside them, and what tells the two apart."""
+"""Trainings with a planted fault, healthy ones for comparison, and the code that tells them apart."""

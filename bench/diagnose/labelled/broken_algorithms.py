@@ -1,4 +1,4 @@
-"""Algorithms with a bug in them: patches of the backends that hold while a `with` block trains."""
+"""Algorithms with a bug: patches of the backends that hold while a `with` block trains."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 @contextmanager
 def _advantages(change: Callable[[Any], None]) -> Iterator[None]:
     """Change the advantages (seeds, minibatches, rows), in place, after they were normalised."""
-    from rlx.train.backends import fast_update
+    from rlx.train.backends.fast import ppo_update
 
-    normalise = fast_update.normalise
+    normalize = ppo_update.normalize_advantages
 
     def broken(advantages: Any) -> None:
-        normalise(advantages)
+        normalize(advantages)
         change(advantages)
 
-    with mock.patch.object(fast_update, "normalise", broken):
+    with mock.patch.object(ppo_update, "normalize_advantages", broken):
         yield
 
 
@@ -40,14 +40,14 @@ def _misalign(advantages: Any) -> None:
 @contextmanager
 def ends_ignored() -> Iterator[None]:
     """Let advantages run on from one episode into the next."""
-    from rlx.train.backends import fast_rollout
+    from rlx.train.backends.fast import rollout_buffer
 
-    gae = fast_rollout.gae
+    gae = rollout_buffer.gae
 
-    def broken(rewards: Any, values: Any, ended: Any, **settings: Any) -> Any:
-        return gae(rewards, values, np.zeros_like(ended), **settings)
+    def broken(rewards: Any, values: Any, dones: Any, **settings: Any) -> Any:
+        return gae(rewards, values, np.zeros_like(dones), **settings)
 
-    with mock.patch.object(fast_rollout, "gae", broken):
+    with mock.patch.object(rollout_buffer, "gae", broken):
         yield
 
 

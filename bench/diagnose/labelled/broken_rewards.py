@@ -1,4 +1,4 @@
-"""Rewards that say something else than the task's; as reward wrappers, which rlx leaves out of evaluations."""
+"""Rewards that differ from the task's, as reward wrappers, which rlx leaves out of evaluations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AnyEnv = gymnasium.Env[Any, Any]
 
 
 class Delayed(gymnasium.RewardWrapper[Any, Any]):
-    """Pays what was earned only every so many steps, be it in the next episode."""
+    """Pays the collected reward only every so many steps, even in the next episode."""
 
     def __init__(self, env: AnyEnv, every: int) -> None:
         super().__init__(env)
@@ -27,7 +27,7 @@ class Delayed(gymnasium.RewardWrapper[Any, Any]):
 
 
 class Random(gymnasium.RewardWrapper[Any, Any]):
-    """Draws from a generator of its own: the world's would then go another way than in evaluations."""
+    """Draws from its own generator, so that the world's generator runs as in evaluations."""
 
     def __init__(self, env: AnyEnv) -> None:
         super().__init__(env)
@@ -51,7 +51,7 @@ class Noisy(Random):
 
 
 class NotANumber(Random):
-    """Is not a number now and then."""
+    """Is NaN now and then."""
 
     def __init__(self, env: AnyEnv, chance: float) -> None:
         super().__init__(env)

@@ -1,4 +1,4 @@
-"""Worlds that show, do or end something else than they should; their defects are in evaluations too."""
+"""Worlds with wrong observations, dynamics or episode ends; their defects are in evaluations too."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Scaled(Seen):
 
 
 class Noisy(Seen):
-    """Adds noise of a standard deviation to what is seen."""
+    """Adds noise with a given standard deviation to observations."""
 
     def __init__(self, env: AnyEnv, std: float) -> None:
         super().__init__(env)
@@ -70,7 +70,7 @@ class Noisy(Seen):
 
 
 class DeadAction(gymnasium.ActionWrapper[Any, Any, Any]):
-    """Does `instead` where the first action is chosen; of a continuous action, only what is negative acts."""
+    """Does `instead` if the first action is chosen; for continuous actions, only negative values act."""
 
     def __init__(self, env: AnyEnv, instead: int = 1) -> None:
         super().__init__(env)
@@ -83,7 +83,7 @@ class DeadAction(gymnasium.ActionWrapper[Any, Any, Any]):
 
 
 class Disobedient(gymnasium.ActionWrapper[Any, Any, Any]):
-    """Does anything at random, with a chance."""
+    """Does a random action with some probability."""
 
     def __init__(self, env: AnyEnv, chance: float) -> None:
         super().__init__(env)
@@ -107,7 +107,7 @@ class EndsCalledCuts(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class EndsAtRandom(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Ends an episode at any step, with a chance."""
+    """Ends an episode at any step with some probability."""
 
     def __init__(self, env: AnyEnv, chance: float) -> None:
         super().__init__(env)
@@ -119,7 +119,7 @@ class EndsAtRandom(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class Slow(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Takes its time with every step."""
+    """Is slow at every step."""
 
     def __init__(self, env: AnyEnv, seconds: float) -> None:
         super().__init__(env)
@@ -131,7 +131,7 @@ class Slow(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class Bribed(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Adds a reward term that can be farmed without doing the task; says honestly when the task is done.
+    """Adds a reward term that can be exploited without doing the task; still reports success honestly.
 
     It pays for standing at the edge (`GoalGrid`) or for speed (the others), whose place in the observation is given.
     """

@@ -42,7 +42,7 @@ class Case:
 
     @property
     def split(self) -> str:
-        """Return `dev` or `test`: by a hash of what is planted and where, so a cell lies in one of them whole.
+        """Return `dev` or `test`: by a hash of fault and world, so that a whole cell lies in one of them.
 
         All seeds and algorithms of an operator in a world are on one side; so are those of a healthy variant.
         """
@@ -55,20 +55,20 @@ class Case:
 
     @cached_property
     def config(self) -> Config:
-        """Return what is trained."""
+        """Return the trained config."""
         return self._config(is_scored=False)
 
     @cached_property
     def scored_config(self) -> Config:
-        """Return what the final policy is scored in: the task's own reward and ends, seen and acted on as it learned.
+        """Return the scoring env: the task's own reward and ends, with the observations and actions of training.
 
-        Reward wrappers that are left here go when rlx evaluates.
+        rlx removes the remaining reward wrappers when it evaluates.
         """
         return self._config(is_scored=True)
 
     @cached_property
     def plan(self) -> str:
-        """Return a hash of what is trained; rows of another plan are not counted."""
+        """Return a hash of the plan; rows of another plan are not counted."""
         patch = self.operator.patch if self.operator else ""
         return hashlib.sha256(files.encode([self.config, patch])).hexdigest()[:8]
 
@@ -87,7 +87,7 @@ def split(what: str, world: str) -> str:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Return every training, in an order that has nothing to do with what is planted.
+    """Return every training, in an order that is independent of the planted faults.
 
     The first seeds of all cells come first, so that a part of the trainings is a part of every cell.
     """

@@ -1,21 +1,21 @@
-"""The rules of the earlier tools, with their absolute limits, as far as they are known: trend, then metrics.
+"""The rules of earlier tools, with their absolute limits, as far as they are known: trend first, then metrics.
 
-The trend is taken over windows of five points of the training returns. A run needs attention (high) where it failed or
-declines, is to be watched (medium) where it regressed late, is unstable late or flat, or is CartPole below 400; notes
-on PPO's metrics follow. Their words are given the names of the rules here that mean the same.
+The trend uses windows of five points of the training returns. A run needs attention (high) if it failed or declines. It
+is to be watched (medium) if it regressed late, is unstable late or flat, or is CartPole below 400. Notes on PPO's
+metrics follow. Their words are mapped to the names of the rules here that mean the same.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rlx.diagnose.case import RETURN, Case, SeedCase
+from rlx.diagnose.run_case import RETURN, RunCase, SeedCase
 
 WINDOW = 5
 
 
-def findings(case: Case) -> list[str]:
-    """Return what the earlier rules find, the worst first."""
+def findings(case: RunCase) -> list[str]:
+    """Return the findings of the earlier rules, worst first."""
     seed = case.seeds[0]
     if seed.state != "completed":
         return ["nan"]
@@ -45,7 +45,7 @@ def _trend(values: np.ndarray) -> str:
 
 
 def _notes(seed: SeedCase) -> list[str]:
-    """Return what the last values of PPO's metrics say."""
+    """Return the findings on the last values of PPO's metrics."""
     last = {key: float(values[-1]) for key in LIMITS if (values := seed.values(key)).size}
     return [rule for key, value in last.items() for rule, is_bad in LIMITS[key] if is_bad(value)]
 

@@ -1,4 +1,4 @@
-"""A grid world of our own: walk to a goal that is somewhere else in every episode."""
+"""A grid world: walk to a goal that moves to another place in every episode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOVES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 
 
 class GoalGrid(gymnasium.Env[Any, Any]):
-    """Pays 1 at the goal and costs 0.02 a step; shows where both are; 30 steps at most."""
+    """Pays 1 at the goal and costs 0.02 per step; shows both positions; at most 30 steps."""
 
     max_episode_steps = 30
 

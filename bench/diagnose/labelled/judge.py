@@ -1,9 +1,9 @@
-"""What a set of rules is worth on the labelled runs: pure counting.
+"""Count how good a set of rules is on the labelled runs; pure.
 
-A run is *flagged* where it has a finding that is more than a remark (high or medium). A fault *counts* where the final
-true returns of its seeds lie significantly below those of all healthy runs of the same world and algorithm (one-sided
-permutation test, .05). A healthy run *counts* where it did learn: `REACHED` of the way from the random policy's return
-to a good one; a tuned config whose seed was unlucky is neither healthy nor faulty.
+A run is *flagged* if it has a finding that is more than a remark (high or medium). A fault *counts* if the final true
+returns of its seeds are significantly below those of all healthy runs of the same world and algorithm (one-sided
+permutation test, .05). A healthy run *counts* if it learned: `REACHED` of the way from the random policy's return to a
+good one. A tuned config whose seed was unlucky is neither healthy nor faulty.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REACHED = 0.6
 
 @dataclass(frozen=True)
 class Judged:
-    """One run and what was found in it, the first finding first."""
+    """One run and its findings, the first finding first."""
 
     case: Case
     score: float
@@ -61,7 +61,7 @@ def _p(healthy: Sequence[Judged], faulty: Sequence[Judged]) -> float:
 
 @dataclass(frozen=True)
 class Figures:
-    """Counts of one split; `None` where there is nothing to take a share of."""
+    """Counts of one split; a share of nothing is `None`."""
 
     faults: int
     flagged: int

@@ -1,9 +1,9 @@
-"""The fault operators: what each breaks, where it is planted, and which rules would be right about it.
+"""The fault operators: what each breaks, where it is planted, and which rules are right about it.
 
-`right` are the rules of `src/rlx/diagnose/rules` of which any is a correct first finding: those that name the fault,
-and those that name what follows from it by itself (a run that learns too fast may well be seen first by its collapsed
-entropy). That it does not learn (`STUCK`) is right only where nothing in a run's files tells more. A world that is
-merely slow lowers no return, so it never counts; it shows what is said of it.
+`right` lists the rules of `src/rlx/diagnose/rules` that are a correct first finding: those that name the fault, and
+those that name a direct consequence (a run that learns too fast may first show a collapsed entropy). "It does not
+learn" (`STUCK`) is right only if nothing in a run's files says more. A world that is merely slow lowers no return, so
+it never counts; it shows which findings it gets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WILD = frozenset({"update_too_large", "learning_rate", "entropy_collapse", "valu
 
 @dataclass(frozen=True)
 class Operator:
-    """One fault. `changes` are config changes; a wrapper that `shows` changes what is seen or done, not the task."""
+    """One fault. `changes` are config changes; a wrapper that `shows` changes observations or actions, not the task."""
 
     says: str
     tasks: tuple[str, ...]

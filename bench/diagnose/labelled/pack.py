@@ -1,4 +1,4 @@
-"""A run as one small line, and back: all that a diagnosis reads, in columns of three digits."""
+"""Pack a run into one small line, and unpack it: everything that a diagnosis reads, in columns of three digits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDS = ("event", "step", "reason")
 
 
 def pack(case: Case, run: Run, *, score: float) -> dict[str, Any]:
-    """Return what is kept of a training."""
+    """Return the stored part of a training."""
     seed = run.seeds[0]
     evaluations = [_evaluation(one, seed.number) for one in run.evaluations()]
     return {
@@ -61,7 +61,7 @@ def _rounded(value: Any) -> Any:
 
 
 def unpack(row: Mapping[str, Any], case: Case, root: Path) -> Run:
-    """Write a run's folder as far as it was kept."""
+    """Write a run's folder from its stored part."""
     experiment = parse({**case.config, "run_name": "case", "seed": case.seed})
     folder = root / "runs" / "case_001"
     seed = folder / f"seed_{case.seed}"
@@ -96,7 +96,7 @@ def _write_evaluation(folder: Path, one: dict[str, Any], seed: int, env: Mapping
 
 
 def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a table; what a row had not it has not."""
+    """Return the rows of a table; cells that were missing stay missing."""
     count = max((len(column) for column in columns.values() if isinstance(column, list)), default=1)
     full = {name: column if isinstance(column, list) else [column] * count for name, column in columns.items()}
     return [{name: full[name][at] for name in full if full[name][at] is not None} for at in range(count)]

@@ -1,4 +1,4 @@
-"""The stored trainings: packed in bench/diagnose/runs.jsonl.xz, and beside it, loose, what was trained since."""
+"""The stored trainings: packed in bench/diagnose/runs.jsonl.xz, and newer ones loose next to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add(row: dict[str, Any], loose: Path = LOOSE) -> None:
 
 
 def pack(packed: Path = PACKED, loose: Path = LOOSE) -> int:
-    """Move every line that counts into the packed file and return how many there are; trainings may be under way."""
+    """Move every line that counts into the packed file and return their number; trainings may be running."""
     with loose.open("a+b") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)  # as those do who append
         kept = sorted(rows(packed, loose).values(), key=lambda row: str(row["case"]))  # neighbours resemble each other

@@ -1,4 +1,4 @@
-"""What is trained where nothing is wrong: worlds, algorithms, tuned configs and sane variations of them."""
+"""The healthy trainings: worlds, algorithms, tuned configs and sane variations of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Task:
     config: Config
     variants: Mapping[str, Mapping[str, Change]]
     healthy_seeds: int = 5
-    """Seeds of every variant: more where a training takes two seconds."""
+    """Seeds of every variant: more for trainings that take two seconds."""
 
     @property
     def algorithm(self) -> str:
@@ -46,7 +46,7 @@ def changed(config: Config, changes: Mapping[str, Change]) -> Config:
 
 
 def times(factor: float) -> Callable[[Any], Any]:
-    """Return what multiplies a number, and leaves a whole one whole."""
+    """Return a function that multiplies a number and keeps integers integers."""
     return lambda value: type(value)(value * factor)
 
 
@@ -92,7 +92,7 @@ OFF_POLICY: dict[str, dict[str, Change]] = {
     "late_start": {"algo.learning_starts": times(2)},
 }
 COSTLY = {name: OFF_POLICY[name] for name in ("tuned", "slower")}
-"""Where a training takes twenty seconds."""
+"""For trainings that take twenty seconds."""
 FEWER = ("tuned", "faster", "annealed", "other_unit")
 CHEAP_SEEDS = 12
 NORMALIZED = {"obs": True, "reward": True}

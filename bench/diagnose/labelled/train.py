@@ -1,4 +1,4 @@
-"""One real training of a case, in this process and on one thread, and the true score of what it left."""
+"""Run one real training of a case in this process on one thread, and return the true score of its policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlx.evaluate.policy import rebuild
 from rlx.evaluate.protocol import Protocol
 from rlx.evaluate.rollout import Evaluator
 from rlx.launch.launch import create
-from rlx.runs import checkpoint as checkpoints
+from rlx.runs.checkpoints import checkpoint as checkpoints
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run
 from rlx.train.session import Session
@@ -24,7 +24,7 @@ EPISODES = 20
 
 
 def train(case: Case, root: Path) -> Run:
-    """Train a case as a run of the project at `root`; what training raises is how the run ended."""
+    """Train a case as a run of the project at `root`; an error that training raises is stored as its end."""
     experiment = _experiment(case.config, case.seed)
     run = create(experiment, root=root)
     live = LiveSeed(run.seeds[0].folder, root=root)
@@ -43,7 +43,7 @@ def train(case: Case, root: Path) -> Run:
 
 
 def true_score(case: Case, run: Run) -> float:
-    """Return the mean return of the last policy in the task itself; of the untrained one where nothing was left."""
+    """Return the mean return of the last policy in the task itself; or of the untrained one if none was saved."""
     folder, root = run.seeds[0].checkpoints, run.path.parent.parent
     name = "latest" if (folder / "latest").exists() else checkpoints.UNTRAINED
     with mock.patch.dict(os.environ, RLX_ROOT=str(root)):  # whose checkpoints may name code

@@ -1,49 +1,52 @@
-"""Is it better? Statistics on training seeds, a declared plan of looks, and the verdict drawn from them.
+"""Is it better? Statistics on training seeds, a declared plan of looks, and the verdict that follows from them.
 
     from rlx.compare import iqm, judge, permutation_p
     judge(baseline_scores, candidate_scores).line()
 
-Everything listed here is pure: values in, values out, a seed where there is randomness. A score array holds one number
-a training run: (runs,), or (runs, tasks). `comparison` applies it to runs on disk.
+All functions listed here are pure: values in, values out, and a seed if there is randomness. A score array holds one
+number per training run: (runs,), or (runs, tasks). `comparison` applies them to runs on disk.
 """
 
 from __future__ import annotations
 
-from rlx.compare.guardrails import Guardrail, Tail, block_on_harm, require_safety, tail_check
-from rlx.compare.looks import PLAN, Look, Plan, Stage, holm_shares, take, with_failures
-from rlx.compare.permutation import (
-    permutation_interval,
-    permutation_p,
-    permutation_p_over_tasks,
-    permutation_tails,
-)
-from rlx.compare.planning import detectable_effect, failure_bound, seeds_needed
-from rlx.compare.stats import (
-    Band,
-    Interval,
-    bootstrap_interval,
-    iqm,
-    mean,
-    mean_band,
-    median,
-    optimality_gap,
-    performance_profile,
-    probability_of_improvement,
-    profile_band,
-)
-from rlx.compare.verdict import Rules, Verdict, guarded, judge, judge_all
+from typing import Any
+
+from rlx import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlx.compare.guardrails import GuardrailResult, Tail, block_on_harm, require_safety, tail_check
+    from rlx.compare.interim_plan import PLAN, InterimLook, InterimPlan, LookStage, holm_shares, take, with_failures
+    from rlx.compare.permutation import (
+        permutation_interval,
+        permutation_p,
+        permutation_p_over_tasks,
+        permutation_tails,
+    )
+    from rlx.compare.power import detectable_effect, failure_bound, seeds_needed
+    from rlx.compare.stats import (
+        Band,
+        Interval,
+        bootstrap_interval,
+        iqm,
+        mean,
+        mean_band,
+        median,
+        performance_profile,
+        profile_band,
+    )
+    from rlx.compare.verdict import Verdict, VerdictRules, guarded, judge
 
 __all__ = [
     "PLAN",
     "Band",
-    "Guardrail",
+    "GuardrailResult",
+    "InterimLook",
+    "InterimPlan",
     "Interval",
-    "Look",
-    "Plan",
-    "Rules",
-    "Stage",
+    "LookStage",
     "Tail",
     "Verdict",
+    "VerdictRules",
     "block_on_harm",
     "bootstrap_interval",
     "detectable_effect",
@@ -52,17 +55,14 @@ __all__ = [
     "holm_shares",
     "iqm",
     "judge",
-    "judge_all",
     "mean",
     "mean_band",
     "median",
-    "optimality_gap",
     "performance_profile",
     "permutation_interval",
     "permutation_p",
     "permutation_p_over_tasks",
     "permutation_tails",
-    "probability_of_improvement",
     "profile_band",
     "require_safety",
     "seeds_needed",
@@ -70,3 +70,60 @@ __all__ = [
     "take",
     "with_failures",
 ]
+
+_MODULES = {
+    "guardrails": (
+        "GuardrailResult",
+        "Tail",
+        "block_on_harm",
+        "require_safety",
+        "tail_check",
+    ),
+    "interim_plan": (
+        "InterimLook",
+        "InterimPlan",
+        "LookStage",
+        "PLAN",
+        "holm_shares",
+        "take",
+        "with_failures",
+    ),
+    "permutation": (
+        "permutation_interval",
+        "permutation_p",
+        "permutation_p_over_tasks",
+        "permutation_tails",
+    ),
+    "power": (
+        "detectable_effect",
+        "failure_bound",
+        "seeds_needed",
+    ),
+    "stats": (
+        "Band",
+        "Interval",
+        "bootstrap_interval",
+        "iqm",
+        "mean",
+        "mean_band",
+        "median",
+        "performance_profile",
+        "profile_band",
+    ),
+    "verdict": (
+        "Verdict",
+        "VerdictRules",
+        "guarded",
+        "judge",
+    ),
+}
+"""Which module has which name: they are imported on first use, because all of them need NumPy."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            import importlib
+
+            return getattr(importlib.import_module(f"rlx.compare.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

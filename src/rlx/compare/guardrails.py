@@ -1,6 +1,6 @@
-"""Guardrails beside the metric that is improved: harm that blocks, safety that must be shown, and failing seeds.
+"""Guardrails on metrics other than the one being improved: harm that blocks, safety that must be shown, failing seeds.
 
-All of them are invariant: scaling or shifting scores and margin alike changes no answer.
+All answers are invariant: scaling or shifting scores and margin together changes none of them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlx.compare.looks import with_failures
+from rlx.compare.interim_plan import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
-from rlx.compare.stats import Floats, as_runs, plain
-from rlx.figures import counted, figure, signed
+from rlx.compare.stats import as_runs
+from rlx.number_format import counted, figure, plain, signed
 
 Answer = Literal["passes", "harm", "unproven"]
 Better = Literal["higher", "lower"]
@@ -27,10 +27,11 @@ TAIL_P = 0.11
 
 
 @dataclass(frozen=True)
-class Guardrail:
-    """The answer on one guarded metric; `change` is candidate − baseline, `bound` the end of it that was tested.
+class GuardrailResult:
+    """The answer on one guarded metric. `change` is candidate − baseline, `bound` the end of it that was tested.
 
-    `passes` and `harm` are statements, `unproven` asks for more seeds; only `harm` blocks an improvement for good.
+    `passes` and `harm` are statements, and `unproven` asks for more seeds. Only `harm` blocks an improvement for good.
+    `leans_to_harm` says that the observed change is beyond the margin but not shown to be.
     """
 
     answer: Answer
@@ -38,19 +39,15 @@ class Guardrail:
     bound: float
     reason: str
     leans_to_harm: bool = False
-    """Whether the change as it was seen is beyond the margin, and not shown to be."""
 
     def document(self) -> dict[str, object]:
-        """Return the guardrail as JSON-able data; the bound is None where it is open."""
-        return {
-            "answer": self.answer, "change": plain(self.change), "bound": plain(self.bound), "reason": self.reason,
-            "leans_to_harm": self.leans_to_harm,
-        }  # fmt: skip
+        """Return the result as JSON-able data. The bound is None if it is open."""
+        return {**vars(self), "change": plain(self.change), "bound": plain(self.bound)}
 
 
 @dataclass(frozen=True)
 class Guard:
-    """A metric to watch beside the one that is improved; `must_be_shown` asks for safety, else harm blocks."""
+    """A metric to watch. If `must_be_shown`, the candidate must be shown to be safe; otherwise only harm blocks it."""
 
     metric: str
     margin: float = 0.0
@@ -59,29 +56,42 @@ class Guard:
 
     @property
     def name(self) -> str:
-        return f"{self.metric} (safety)" if self.must_be_shown else self.metric
+        if self.must_be_shown:
+            return f"{self.metric} (safety)"
+        return self.metric
 
-    def test(self, baseline: ArrayLike, candidate: ArrayLike) -> Guardrail:
-        """Test the metric, one value a seed: (n,), (m,) → Guardrail.
+    def test(self, baseline: ArrayLike, candidate: ArrayLike) -> GuardrailResult:
+        """Test the metric, one value per seed: (n,), (m,) → GuardrailResult.
 
-        What is not finite is no value: a candidate's seed without one counts as the worst seen, a baseline's is left
-        out, and a side without any leaves the guard unproven.
+        A candidate seed without a finite value counts as the worst seen, and such a baseline seed is left out. The
+        guard is unproven if a side has no value at all.
         """
-        sign = 1.0 if self.better == "higher" else -1.0
-        base, new = np.asarray(baseline, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
-        kept, lacking = base[np.isfinite(base)], int(np.count_nonzero(~np.isfinite(new)))
+        sign = _sign(self.better)
+        base = np.asarray(baseline, dtype=np.float64)
+        new = np.asarray(candidate, dtype=np.float64)
         for side, values in (("baseline", base), ("candidate", new)):
             if not np.isfinite(values).any():
-                return Guardrail("unproven", math.nan, math.nan, f"no seed of the {side} has a value")
-        rule = require_safety if self.must_be_shown else block_on_harm
-        found = rule(kept, sign * with_failures(sign * kept, sign * new), margin=self.margin, better=self.better)
-        return replace(found, reason=found.reason + _gaps(base.size - kept.size, lacking))
+                return GuardrailResult("unproven", math.nan, math.nan, f"no seed of the {side} has a value")
+        kept = base[np.isfinite(base)]
+        filled = sign * with_failures(sign * kept, sign * new)
+        if self.must_be_shown:
+            result = require_safety(kept, filled, margin=self.margin, better=self.better)
+        else:
+            result = block_on_harm(kept, filled, margin=self.margin, better=self.better)
+        reason = result.reason
+        if kept.size < base.size:
+            reason += f"; {counted(base.size - kept.size, 'seed')} of the baseline without a value left out"
+        worst = int(np.count_nonzero(~np.isfinite(new)))
+        if worst:
+            reason += f"; {counted(worst, 'seed')} of the candidate without a value counted as the worst"
+        return replace(result, reason=reason)
 
 
-def _gaps(left_out: int, worst: int) -> str:
-    """Say how seeds without a value were counted."""
-    told = f"; {counted(left_out, 'seed')} of the baseline without a value left out" if left_out else ""
-    return told + (f"; {counted(worst, 'seed')} of the candidate without a value counted as the worst" if worst else "")
+def _sign(better: Better) -> float:
+    """Return the factor that turns values so that higher is better."""
+    if better == "lower":
+        return -1.0
+    return 1.0
 
 
 def block_on_harm(
@@ -92,20 +102,23 @@ def block_on_harm(
     better: Better = "higher",
     level: float = HARM_LEVEL,
     seed: int = 0,
-) -> Guardrail:
-    """Say `harm` where the candidate is shown to be worse by more than `margin`, `passes` else: (n,), (m,) → Guardrail.
+) -> GuardrailResult:
+    """Answer `harm` if the candidate is shown to be worse by more than `margin`, and `passes` otherwise.
 
-    A one-sided permutation test at `level`: it lets through what nobody can show to be harmful, so it needs no more
-    seeds than the verdict has. Where harm must be ruled out, use `require_safety`.
+    This is a one-sided permutation test at `level`. It passes everything that cannot be shown to be harmful, so it
+    needs no more seeds than the verdict. Use `require_safety` to rule harm out. (n,), (m,) → GuardrailResult.
     """
-    base, new = _upwards(baseline, candidate, better)
+    base = _sign(better) * as_runs(baseline)
+    new = _sign(better) * as_runs(candidate)
     _, below = permutation_tails(base, new + abs(margin), seed=seed)
-    interval = permutation_interval(base, new, below=level, above=level, seed=seed)
-    is_harm = float(below) <= level
-    relation = "≤" if is_harm else ">"
+    bound = permutation_interval(base, new, below=level, above=level, seed=seed).high
+    answer: Answer = "passes"
+    relation = ">"
+    if float(below) <= level:
+        answer = "harm"
+        relation = "≤"
     reason = f"worse by more than {figure(abs(margin))}: p = {float(below):.2g} {relation} {level:g}"
-    found = _guardrail("harm" if is_harm else "passes", base, new, interval.high, better=better, reason=reason)
-    return _leaning(found, base, new, margin)
+    return _result(answer, float(new.mean() - base.mean()), bound, margin, better, reason)
 
 
 def require_safety(
@@ -116,33 +129,28 @@ def require_safety(
     better: Better = "higher",
     level: float = SAFETY_LEVEL,
     seed: int = 0,
-) -> Guardrail:
-    """Say `passes` only where the candidate is shown to lose less than `margin`: (n,), (m,) → Guardrail.
+) -> GuardrailResult:
+    """Answer `passes` only if the candidate is shown to lose less than `margin`: (n,), (m,) → GuardrailResult.
 
-    The one-sided 1 − `level` bound of candidate − baseline must lie above −`margin` (non-inferiority); `unproven` else,
-    `harm` where the other bound lies below it. Equal learners pass a margin of .5 sd at 30 seeds a side only 16–36
-    times in 100 on tails: guard means, or plan for many seeds.
+    The one-sided 1 − `level` bound of candidate − baseline must lie above −`margin` (non-inferiority). The answer is
+    `harm` if the other bound lies below it, and `unproven` otherwise. Equal learners pass a margin of .5 sd at 30 seeds
+    per side only 16–36 times in 100 on tails: guard means, or plan for many seeds.
     """
-    base, new = _upwards(baseline, candidate, better)
+    base = _sign(better) * as_runs(baseline)
+    new = _sign(better) * as_runs(candidate)
     interval = permutation_interval(base, new, below=level, above=level, seed=seed)
-    answer: Answer = "passes" if interval.low > -abs(margin) else "harm" if interval.high < -abs(margin) else "unproven"
+    answer: Answer = "unproven"
+    if interval.low > -abs(margin):
+        answer = "passes"
+    elif interval.high < -abs(margin):
+        answer = "harm"
     reason = f"at worst {signed(interval.low)}, allowed {signed(-abs(margin))}"
-    return _leaning(_guardrail(answer, base, new, interval.low, better=better, reason=reason), base, new, margin)
+    return _result(answer, float(new.mean() - base.mean()), interval.low, margin, better, reason)
 
 
-def _leaning(found: Guardrail, base: Floats, new: Floats, margin: float) -> Guardrail:
-    return replace(found, leans_to_harm=found.answer != "harm" and bool(new.mean() - base.mean() < -abs(margin)))
-
-
-def _upwards(baseline: ArrayLike, candidate: ArrayLike, better: Better) -> tuple[Floats, Floats]:
-    """Turn both sides so that higher is better."""
-    sign = 1.0 if better == "higher" else -1.0
-    return sign * as_runs(baseline), sign * as_runs(candidate)
-
-
-def _guardrail(answer: Answer, base: Floats, new: Floats, bound: float, *, better: Better, reason: str) -> Guardrail:
-    sign = 1.0 if better == "higher" else -1.0
-    return Guardrail(answer, sign * float(new.mean() - base.mean()), sign * bound, reason)
+def _result(answer: Answer, change: float, bound: float, margin: float, better: Better, reason: str) -> GuardrailResult:
+    leans_to_harm = answer != "harm" and change < -abs(margin)
+    return GuardrailResult(answer, _sign(better) * change, _sign(better) * bound, reason, leans_to_harm)
 
 
 @dataclass(frozen=True)
@@ -154,16 +162,17 @@ class Tail:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether seeds fail that did not fail before: ≥ 3, and as unlikely as 3 of 10 v 10 (p .105)."""
+        """Whether seeds fail that did not fail before: at least 3, and as unlikely as 3 of 10 v 10 (p .105)."""
         return self.below >= TAIL_SEEDS and self.p <= TAIL_P
 
 
 def tail_check(baseline: ArrayLike, candidate: ArrayLike) -> Tail:
     """Count the candidate runs below the baseline's worst: (n,), (m,) → Tail.
 
-    p is the chance that the `below` lowest of all n + m runs are all the candidate's. A flag, not a gate: tails are
-    too thin at ten seeds to decide on.
+    p is the chance that the `below` lowest of all n + m runs all belong to the candidate. It is a flag and not a gate,
+    because ten seeds say too little about tails to decide.
     """
-    base, new = as_runs(baseline), as_runs(candidate)
+    base = as_runs(baseline)
+    new = as_runs(candidate)
     below = int(np.count_nonzero(new < base.min()))
     return Tail(below, math.comb(new.size, below) / math.comb(new.size + base.size, below))

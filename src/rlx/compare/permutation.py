@@ -1,7 +1,8 @@
-"""Permutation tests on the mean difference of training runs, exact where they are small, and intervals that match.
+"""Permutation tests on the mean difference of training runs, and confidence intervals that match them.
 
-Unpaired throughout: trainings that share a seed number correlate by .03 on average across configs, so pairing buys
-nothing. What is exchanged is a whole training run; the test assumes no shape of the returns.
+The test asks: if the labels "baseline" and "candidate" meant nothing, how often would a random relabelling give a mean
+difference at least as large as the observed one? It exchanges whole training runs and assumes no shape of the returns.
+It is unpaired: trainings that share a seed number correlate by only .03 on average across configs.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rlx.compare.stats import Floats, Interval, as_matrix, as_runs
-from rlx.figures import deviation
+from rlx.number_format import deviation
 
 Alternative = Literal["greater", "less", "two-sided"]
 
 EXACT_SPLITS = 200_000
-"""Up to this many splits a permutation test enumerates all of them (10 v 10 has 184,756)."""
+"""Up to this many splits, the test enumerates all of them (10 v 10 has 184,756)."""
 RESAMPLES = 19_999
-"""Random splits beyond that: with the observed one 20,000, so that p has a round grid."""
+"""Random splits beyond that. With the observed split there are 20,000, so p has a round grid."""
 _BLOCK = 4_000_000
+"""Numbers held in memory at once."""
 _TIE = 1e-9
-"""Differences closer than this share of the scores' range are equal: rounding must not break ties."""
+"""Differences closer than this share of the scores' range count as equal, so that rounding does not break ties."""
 
 
 def permutation_p(
@@ -40,13 +42,13 @@ def permutation_p(
 ) -> Floats:
     """Return the p-value of the unpaired permutation test on the mean difference: (…, n), (…, m) → (…).
 
-    `greater` asks whether the candidate's mean is above the baseline's. All splits of the pooled runs are enumerated
-    where there are at most `exact_splits`; beyond, `resamples` random ones with the observed split counted in, which
-    keeps the level (Phipson & Smyth 2010, arXiv 1603.05766). Two-sided is twice the smaller side. Leading axes are
-    independent data sets (simulations), which share their random splits.
+    `greater` asks whether the candidate's mean is above the baseline's; two-sided is twice the smaller side. The test
+    is exact if there are at most `exact_splits` splits of the pooled runs. Beyond that it draws `resamples` random
+    splits and counts the observed one in, which keeps the level (Phipson & Smyth 2010, arXiv 1603.05766). Leading axes
+    are independent data sets (simulations) that share their random splits.
     """
     above, below = permutation_tails(baseline, candidate, exact_splits=exact_splits, resamples=resamples, seed=seed)
-    return _chosen(above, below, alternative)
+    return _choose_tail(above, below, alternative)
 
 
 def permutation_tails(
@@ -58,7 +60,8 @@ def permutation_tails(
     seed: int = 0,
 ) -> tuple[Floats, Floats]:
     """Return both one-sided p-values, for `greater` and for `less`: (…, n), (…, m) → (…), (…). See `permutation_p`."""
-    base, new = as_runs(baseline), as_runs(candidate)
+    base = as_runs(baseline)
+    new = as_runs(candidate)
     shape = np.broadcast_shapes(base.shape[:-1], new.shape[:-1])
     base = np.broadcast_to(base, (*shape, base.shape[-1])).reshape(-1, base.shape[-1])
     new = np.broadcast_to(new, (*shape, new.shape[-1])).reshape(-1, new.shape[-1])
@@ -67,17 +70,21 @@ def permutation_tails(
     parts = [
         _one_sided(base[start : start + rows], new[start : start + rows], splits) for start in range(0, len(base), rows)
     ]
-    above, below = (np.concatenate(side) for side in zip(*parts, strict=True))
+    above, below = (np.concatenate(tail) for tail in zip(*parts, strict=True))
     return above.reshape(shape), below.reshape(shape)
 
 
-def _chosen(above: Floats, below: Floats, alternative: Alternative) -> Floats:
-    sides = {"greater": above, "less": below, "two-sided": np.minimum(1.0, 2 * np.minimum(above, below))}
-    return np.asarray(sides[alternative])
+def _choose_tail(above: Floats, below: Floats, alternative: Alternative) -> Floats:
+    tails = {"greater": above, "less": below, "two-sided": np.minimum(1.0, 2 * np.minimum(above, below))}
+    return np.asarray(tails[alternative])
 
 
 def _one_sided(base: Floats, new: Floats, splits: _Splits) -> tuple[Floats, Floats]:
-    """Return p for `greater` and `less` of (sims, n) and (sims, m)."""
+    """Return p for `greater` and `less` of (sims, n) and (sims, m).
+
+    A relabelling is at least as extreme as the observed one exactly if its exchanged difference is ≤ 0 (for `greater`)
+    or ≥ 0 (for `less`). The 1 is the observed split itself, so p is never 0.
+    """
     exchanged = splits.exchanged(base, new)
     tie = _TIE * (np.maximum(base.max(-1), new.max(-1)) - np.minimum(base.min(-1), new.min(-1)))[:, None]
     above = 1 + np.count_nonzero(exchanged <= tie, axis=-1)
@@ -86,40 +93,43 @@ def _one_sided(base: Floats, new: Floats, splits: _Splits) -> tuple[Floats, Floa
 
 
 def permutation_interval(
-    baseline: ArrayLike,
-    candidate: ArrayLike,
-    *,
-    below: float = 0.025,
-    above: float = 0.025,
-    exact_splits: int = EXACT_SPLITS,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    baseline: ArrayLike, candidate: ArrayLike, *, below: float = 0.025, above: float = 0.025, seed: int = 0
 ) -> Interval:
     """Return the shifts of the candidate's mean that `permutation_p` does not reject: (n,), (m,) → interval.
 
-    `below` and `above` are the one-sided levels of the two ends, so `low > 0` exactly where the test for `greater`
-    has p ≤ `below`. Assumes, as every interval for a shift, that the candidate moves the returns and keeps their shape.
-    An end is infinite where there are too few runs for its level (3 v 3 reaches .05, not .025).
+    `below` and `above` are the one-sided levels of the two ends, so `low > 0` exactly if the test for `greater` has
+    p ≤ `below`. Like every interval for a shift, it assumes that the candidate moves the returns and keeps their shape.
+    An end is infinite if there are too few runs for its level: 3 v 3 reaches .05 but not .025.
     """
-    base, new = as_runs(baseline), as_runs(candidate)
-    splits = _Splits.of(base.shape[-1], new.shape[-1], exact_splits=exact_splits, resamples=resamples, seed=seed)
+    base = as_runs(baseline)
+    new = as_runs(candidate)
+    sizes = base.shape[-1], new.shape[-1]
+    splits = _Splits.of(*sizes, exact_splits=EXACT_SPLITS, resamples=RESAMPLES, seed=seed)
     exchanged = np.sort(splits.exchanged(base[None], new[None])[0])
     exchanged[np.abs(exchanged) <= _TIE * np.ptp(np.concatenate([base, new]))] = 0.0
-    low, high = int(below * splits.count + _TIE), int(above * splits.count + _TIE)
-    return Interval(
-        float(exchanged[low - 1]) if low >= 1 else -math.inf,
-        float(exchanged[-high]) if high >= 1 else math.inf,
-        1 - below - above,
-    )
+    # A shift D is rejected from below if fewer than `below` of all splits have an exchanged difference ≤ D. So the end
+    # of the interval is the k-th smallest difference, with k the number of splits that the level allows.
+    low_rank = int(below * splits.count + _TIE)
+    high_rank = int(above * splits.count + _TIE)
+    if low_rank >= 1:
+        low = float(exchanged[low_rank - 1])
+    else:
+        low = -math.inf
+    high = math.inf
+    if high_rank >= 1:
+        high = float(exchanged[-high_rank])
+    return Interval(low, high, 1 - below - above)
 
 
 @dataclass(frozen=True)
 class _Splits:
     """The ways to split n + m pooled runs into n and m, other than the observed one.
 
-    A split exchanges k candidate runs for k baseline runs. Under a shift D of the candidate its mean difference is at
-    least the observed one exactly where D ≥ (mean of the k candidate runs − mean of the k baseline runs). So these
-    exchanged differences are all that test (D = 0) and interval (their order statistics) need.
+    A split exchanges k candidate runs for k baseline runs. Suppose the candidate is shifted by D. Then the split's mean
+    difference is at least the observed one exactly if D ≥ (mean of the k candidate runs − mean of the k baseline runs).
+    So these *exchanged differences* are all that the test (D = 0) and the interval (their order statistics) need.
+
+    Exact splits are index pairs by k (`sides`); random splits are a weight matrix. Both are cached by size.
     """
 
     count: int
@@ -140,8 +150,8 @@ class _Splits:
         if self.weights is not None:
             return np.concatenate([base, new], axis=-1) @ self.weights
         blocks = []
-        for ours, theirs in self.sides:
-            difference = new[:, theirs].mean(-1)[:, :, None] - base[:, ours].mean(-1)[:, None, :]
+        for base_runs, new_runs in self.sides:
+            difference = new[:, new_runs].mean(-1)[:, :, None] - base[:, base_runs].mean(-1)[:, None, :]
             blocks.append(difference.reshape(len(base), -1))
         return np.concatenate(blocks, axis=-1)
 
@@ -155,12 +165,12 @@ def _random_exchanges(n: int, m: int, resamples: int, generator: np.random.Gener
     is_candidate = np.repeat([0.0, 1.0], [n, m])
     moved = is_candidate - _random_members(n, m, resamples, generator)
     size = np.maximum(moved, 0).sum(axis=1, keepdims=True)
-    keep = size[:, 0] > 0  # the observed split is counted once, by the caller
+    keep = size[:, 0] > 0  # drop draws of the observed split: the caller counts that one once
     return np.ascontiguousarray((moved[keep] / size[keep]).T)
 
 
 def _random_members(n: int, m: int, resamples: int, generator: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw which m of n + m runs a random split calls the candidate's: (resamples, n + m)."""
+    """Draw which m of n + m runs a random split gives to the candidate: (resamples, n + m)."""
     keys = generator.random((resamples, n + m))
     return np.asarray(keys < np.partition(keys, m, axis=1)[:, m : m + 1])
 
@@ -174,14 +184,15 @@ def permutation_p_over_tasks(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> float:
-    """Return the p-value of the mean difference over several tasks, runs permuted within each: (n, tasks), (m, tasks).
+    """Return the p-value of the mean difference over several tasks, permuted within each: (n, tasks), (m, tasks).
 
     Each task is divided by the spread of its pooled runs, which no permutation changes, so a task counts by its signal
-    and not by its units. Exact where half of the tasks have at most `exact_splits` joint splits (the two halves are
-    combined by sorting: 5 v 5 on four tasks, all 4·10⁹ of them); random splits with the observed one counted in
-    beyond. Within-stratum permutation: Good, *Permutation Tests* (2000), ch. 6.
+    and not by its units. The test is exact if half of the tasks have at most `exact_splits` joint splits: the two
+    halves are combined by sorting (5 v 5 on four tasks: all 4·10⁹ splits). Beyond that, splits are random.
+    Within-stratum permutation: Good, *Permutation Tests* (2000), ch. 6.
     """
-    base, new = as_matrix(baseline), as_matrix(candidate)
+    base = as_matrix(baseline)
+    new = as_matrix(candidate)
     if base.ndim != 2 or new.ndim != 2 or base.shape[1] != new.shape[1]:
         raise ValueError("scores must be (runs, tasks) with the same tasks on both sides")
     pooled = np.concatenate([base, new])
@@ -192,7 +203,7 @@ def permutation_p_over_tasks(
         above, below = _joint_exact(pooled, len(new), half)
     else:
         above, below = _joint_random(pooled, len(new), resamples, np.random.default_rng(seed))
-    return float(_chosen(np.asarray(above), np.asarray(below), alternative))
+    return float(_choose_tail(np.asarray(above), np.asarray(below), alternative))
 
 
 def _joint_exact(pooled: Floats, size: int, half: int) -> tuple[float, float]:
@@ -218,5 +229,6 @@ def _joint_random(pooled: Floats, size: int, resamples: int, generator: np.rando
         members = _random_members(len(task) - size, size, resamples, generator)
         change += members @ task - task[-size:].sum()
     tie = _TIE * pooled.size
-    above, below = np.count_nonzero(change >= -tie), np.count_nonzero(change <= tie)
-    return (1 + above) / (1 + resamples), (1 + below) / (1 + resamples)
+    above = 1 + np.count_nonzero(change >= -tie)
+    below = 1 + np.count_nonzero(change <= tie)
+    return above / (1 + resamples), below / (1 + resamples)

@@ -1,30 +1,31 @@
-"""The race for a study's head, and the one confirmation that may claim an improvement; pure.
+"""The race for a study's head, and the confirmation that may claim an improvement. Pure functions on scores.
 
-A search cannot afford ten seeds a candidate, and a claim cannot rest on fewer. So the two are apart: the *head*, where
-the search stands, moves on weak evidence, and is only claimed after a fresh comparison with the original baseline.
+A search cannot afford ten seeds per candidate, and a claim needs at least that many. So rlx separates the two. The
+*head*, where the search stands, moves on weak evidence. It is claimed only after a fresh comparison with the original
+baseline.
 
-The race: 3 seeds of a candidate against 6 of the head; where the one-sided permutation p on the mean is below .35 it
-gets 3 more; it takes the head's place where p ≤ .17 at six. The new head is then run on 6 fresh seeds, because those
-it won with are too good on average and would block every later gain. Looks are always on the first seeds, so more of
-them change no answer.
+The race tests 3 seeds of a candidate against 6 of the head. If the one-sided permutation p on the mean is below .35,
+the candidate gets 3 more seeds. It becomes the head if p ≤ .17 at six. The new head then runs on 6 fresh seeds: the
+seeds it won with are too good on average and would block every later gain. Looks always use the first seeds, so
+further seeds never change an answer.
 
-The confirmation: ten fresh seeds a side, head against the original baseline, p ≤ α/m for m claims, an effect of at
-least the smallest that counts, no guardrail harmed. Only this moves an incumbent.
+The confirmation tests the head against the original baseline on ten fresh seeds per side. It needs p ≤ α/m for m
+claims, an effect of at least the smallest that counts, and no harmed guardrail. Only a confirmation moves an incumbent.
 
-`bench/campaign.py` measures both over whole studies (`bench/campaign.md`): 30 candidates that change nothing end in a
-false claim 4 times in 100, and 30 of which 15 % gain one sd and 35 % lose half a sd end 2.6 sd higher for 162 seeds.
-With .15 in the place of .17 they end 2.5 sd higher for 161; with .20, 2.7 sd for 165.
+`bench/campaign.py` measures both over whole studies (`bench/campaign.md`). Thirty candidates that change nothing end in
+a false claim 4 times in 100. Thirty of which 15 % gain one sd and 35 % lose half a sd end 2.6 sd higher for 162 seeds.
+With .15 instead of .17 they end 2.5 sd higher for 161 seeds; with .20, 2.7 sd for 165.
 
-Ties go to the simpler: a gain below the smallest that counts does not move the head to something more complex. A
-candidate that is simpler and not shown better is only named: nothing that may be worse moves the head.
+Ties go to the simpler side: a gain below the smallest that counts does not move the head to a more complex candidate.
+A candidate that is simpler and not shown to be better is only named. It never becomes the head, as it may be worse.
 
-A score of None is a crashed seed. A candidate's scores the worst that the metric can be, or where that is not known as
-far below the worst seen as the best lies above it: crashing must not score better than finishing badly. Where all of
-them did it is invalid, for it was not tried. A head's or a baseline's is left out and must be replaced, which flatters
-that side. NaN and infinity are no scores: they make it invalid.
+A score of None is a crashed seed. A candidate's crashed seed gets the worst value of the metric. If that is unknown, it
+lies as far below the worst score as the best lies above it: crashing must not score better than finishing badly. If all
+of a candidate's seeds crashed, the race is invalid, because the change was not tried. Crashed seeds of a head or
+baseline are left out and must be replaced, which flatters that side. NaN and infinity make a race invalid.
 
-What is not covered: scores whose spread differs much between the sides (a permutation test of means is then only
-approximate), and a candidate that fails on few seeds (one that fails on a quarter passes 10 times in 100 at ten).
+Limits: the test is only approximate if the spread differs much between the sides. A candidate that fails on a quarter
+of its seeds passes 10 times in 100 at ten seeds.
 """
 
 from __future__ import annotations
@@ -35,59 +36,75 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from rlx.compare.guardrails import Better, Guardrail, Tail, tail_check
-from rlx.compare.looks import with_failures
+from rlx.compare.guardrails import Better, GuardrailResult, Tail, tail_check
+from rlx.compare.interim_plan import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
-from rlx.compare.planning import seeds_needed
-from rlx.compare.stats import Floats, Interval, plain, pooled_deviation
-from rlx.figures import figure, signed
+from rlx.compare.power import seeds_needed
+from rlx.compare.race_rule import ROUNDING, RULE, RaceRule
+from rlx.compare.stats import Floats, Interval, pooled_deviation
+from rlx.number_format import counted, figure, plain, signed
 
 Scores = Sequence[float | None]
 Step = Literal["more", "advance", "drop", "invalid"]
 Answer = Literal["confirmed", "not shown", "harmful", "provisional", "invalid"]
 
 LEAST_SEEDS = 10
-"""A claim on fewer seeds a side is provisional, whatever its p."""
+"""A claim on fewer seeds per side is provisional, whatever its p."""
 ERRORS: Mapping[int, float] = {3: 0.33, 4: 0.28, 5: 0.24, 6: 0.18, 7: 0.14, 8: 0.11, 9: 0.10, 10: 0.10}
-"""How often p ≤ .05 at so many seeds a side passes a change of equal mean that fails on a quarter of its seeds.
+"""How often p ≤ .05 at so many seeds per side passes a change of equal mean that fails on a quarter of its seeds.
 
-Measured by `bench/campaign.py`; with two seeds or one there is no p of .05, and the higher mean is right by chance.
+Measured by `bench/campaign.py`. One or two seeds have no p of .05: there the higher mean is right by chance.
 """
 _SHOWN_LEVEL = 0.05
-"""Each end of the interval beside a race: 90 %, the most that 3 v 6 bound well."""
-_ROUNDING = 1e-12
-_NOTHING = Interval(-math.inf, math.inf, 0.0)
+"""One-sided level of the interval next to a race: 90 %, the most that 3 v 6 bound well."""
+_UNKNOWN = Interval(-math.inf, math.inf, 0.0)
 
 
 @dataclass(frozen=True)
-class Rule:
-    """How the head is raced: the seeds of the two looks and of the head, and the p-values that go on and that move."""
+class ScoreScale:
+    """How scores are read: which direction is better, the worst possible score, and the smallest gain that counts.
 
-    first: int = 3
-    last: int = 6
-    head: int = 6
-    go_on: float = 0.35
-    move: float = 0.17
+    `shown_level` is the one-sided level of each end of a race's interval. It decides nothing.
+    """
 
-    def goes_on(self, p: ArrayLike) -> NDArray[np.bool_]:
-        """Say whether the first look's p earns the second: (…) → (…)."""
-        return np.asarray(p) < self.go_on - _ROUNDING
+    better: Better = "higher"
+    floor: float | None = None
+    min_effect: float = 0.0
+    shown_level: float = _SHOWN_LEVEL
 
-    def moves(self, p: ArrayLike) -> NDArray[np.bool_]:
-        """Say whether the last look's p moves the head: (…) → (…)."""
-        return np.asarray(p) <= self.move + _ROUNDING
+    @property
+    def sign(self) -> float:
+        """The factor that turns scores so that higher is better."""
+        if self.better == "lower":
+            return -1.0
+        return 1.0
 
 
-RULE = Rule()
+SCALE = ScoreScale()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a confirmation must meet. Each of `claims` is held to α/m, so any false claim has chance < `alpha`."""
+
+    alpha: float = 0.05
+    claims: int = 1
+    seeds: int = LEAST_SEEDS
+
+    @property
+    def level(self) -> float:
+        return self.alpha / self.claims
+
+
+CLAIM = Claim()
 
 
 @dataclass(frozen=True)
 class Complexity:
-    """What a policy costs its readers: the lines and keys changed since the original baseline, and its parameters.
+    """How complex a policy is: lines and keys changed since the original baseline, and its number of parameters.
 
-    Parameters that nobody can count (of a policy that is not rlx's own: None) are no difference.
+    If the parameters of either side are unknown (None: the policy is not rlx's own), they count as equal.
     """
 
     lines: int = 0
@@ -95,25 +112,27 @@ class Complexity:
 
     def is_simpler_than(self, other: Complexity) -> bool:
         """Say whether it has less of one and no more of the other."""
-        is_known = self.parameters is not None and other.parameters is not None
-        ours, theirs = (self.parameters or 0, other.parameters or 0) if is_known else (0, 0)
-        return self.lines <= other.lines and ours <= theirs and (self.lines, ours) != (other.lines, theirs)
+        if self.parameters is None or other.parameters is None:
+            return self.lines < other.lines
+        own = (self.lines, self.parameters)
+        others = (other.lines, other.parameters)
+        return own != others and own[0] <= others[0] and own[1] <= others[1]
 
 
 @dataclass(frozen=True)
 class Race:
-    """Where a candidate stands against the head; `p` is one-sided, for the candidate being better.
+    """Where a candidate stands against the head. `p` is one-sided, for the candidate being better.
 
-    `effect` is candidate − head in the metric's own unit, whatever its direction. `need` and `need_head` are the seeds
-    to train before the next look. `n` are the seeds that were looked at, head first. `crashed` are the candidate's that
-    did, `replaced` the head's. `prefers_candidate` names a simpler candidate that is not shown to be better.
+    `effect` is candidate − head in the metric's own unit. `need` and `need_head` are the seeds to train before the next
+    look. `n` counts the seeds that were compared, head first. `crashed` counts the candidate's crashed seeds and
+    `replaced` the head's. `prefers_candidate` names a simpler candidate that is not shown to be better.
     """
 
     step: Step
     reason: str
     p: float = math.nan
     effect: float = math.nan
-    interval: Interval = _NOTHING
+    interval: Interval = _UNKNOWN
     need: int = 0
     need_head: int = 0
     n: tuple[int, int] = (0, 0)
@@ -122,104 +141,119 @@ class Race:
     prefers_candidate: bool = False
 
     def document(self) -> dict[str, Any]:
-        """Return the race as JSON-able data; None is what is not known."""
-        return {
-            "step": self.step, "reason": self.reason, "p": plain(self.p), "effect": plain(self.effect),
-            "interval": [plain(self.interval.low), plain(self.interval.high)],
-            "level": round(self.interval.level, 9), "need": self.need, "need_head": self.need_head,
-            "n": list(self.n), "crashed": self.crashed, "replaced": self.replaced,
-            "prefers_candidate": self.prefers_candidate,
-        }  # fmt: skip
+        """Return the race as JSON-able data. None is an unknown number."""
+        return {**_document(self), "level": round(self.interval.level, 9)}
+
+
+def _document(result: Race | Confirmation) -> dict[str, Any]:
+    """Return all fields of a result, with None for unknown numbers and the interval as its two ends."""
+    document = {name: plain(value) if isinstance(value, float) else value for name, value in vars(result).items()}
+    return {**document, "interval": [plain(result.interval.low), plain(result.interval.high)], "n": list(result.n)}
 
 
 def race(
     head: Scores,
     candidate: Scores,
     *,
-    better: Better = "higher",
-    floor: float | None = None,
-    min_effect: float = 0.0,
-    complexity: tuple[Complexity, Complexity] | None = None,
-    rule: Rule = RULE,
+    scale: ScoreScale = SCALE,
+    complexity: tuple[Complexity, Complexity] = (Complexity(), Complexity()),
+    rule: RaceRule = RULE,
 ) -> Race:
-    """Race a candidate against the head, one score a seed in the order trained: (n,), (m,) → Race.
+    """Race a candidate against the head, one score per seed in training order: (n,), (m,) → Race.
 
-    `floor` is the worst that the metric can be where that is known: a crashed seed scores it. `complexity` is the
-    head's and the candidate's, for ties; a gain below `min_effect` is one.
+    A gain below `scale.min_effect` is a tie. `complexity` of head and candidate decides ties.
     """
-    problem = _unusable({"head": head, "candidate": candidate}) or _scoreless(candidate)
+    problem = _not_finite({"head": head, "candidate": candidate})
+    if not problem and candidate and all(score is None for score in candidate):
+        problem = f"none of the candidate's {len(candidate)} seeds has a score"
     if problem:
         return Race("invalid", problem)
-    sign = 1.0 if better == "higher" else -1.0
-    ours, theirs = _finite(head, sign), _with_gaps(candidate, sign)
-    waiting = _missing(ours.size, theirs.size, rule)
+    base = _without_crashed(head, scale)
+    new = _with_gaps(candidate, scale)
+    waiting = _missing_seeds(base.size, new.size, rule)
     if waiting:
         return waiting
     replaced = sum(score is None for score in head)
-    looks = [_Look.take(ours[: rule.head], theirs[:size], replaced, floor=floor, sign=sign)
-             for size in (rule.first, rule.last)]  # fmt: skip
-    if not rule.goes_on(looks[0].p):
-        p, limit = _apart(looks[0].p, rule.go_on)
-        return looks[0].race("drop", f"p = {p}, and {limit} or more ends it at {rule.first} seeds")
-    if theirs.size < rule.last:
-        why = f"p = {' < '.join(_apart(looks[0].p, rule.go_on))} at {rule.first} seeds"
-        return looks[0].race("more", why, need=rule.last - theirs.size)
-    return _decided(looks[1], rule, min_effect, complexity or (Complexity(), Complexity()))
+    first = _Look.take(base[: rule.head], new[: rule.first], replaced, scale)
+    if not rule.goes_on(first.p):
+        p, limit = _spell_p(first.p, rule.go_on)
+        return first.race("drop", f"p = {p}, and {limit} or more ends it at {rule.first} seeds")
+    if new.size < rule.last:
+        p, limit = _spell_p(first.p, rule.go_on)
+        return first.race("more", f"p = {p} < {limit} at {rule.first} seeds", need=rule.last - new.size)
+    return _decide(_Look.take(base[: rule.head], new[: rule.last], replaced, scale), rule, complexity)
 
 
-def _missing(head: int, candidate: int, rule: Rule) -> Race | None:
-    """Return what must be trained before the first look; None where it can be taken."""
-    need, need_head = max(0, rule.first - candidate), max(0, rule.head - head)
+def _missing_seeds(head: int, candidate: int, rule: RaceRule) -> Race | None:
+    """Return what must be trained before the first look, or None if it can be taken."""
+    need = max(0, rule.first - candidate)
+    need_head = max(0, rule.head - head)
     if not need and not need_head:
         return None
-    wanted = [f"{count} of the {side}" for side, count in (("head", need_head), ("candidate", need)) if count]
-    reason = f"the first look takes {rule.first} v {rule.head} seeds: {' and '.join(wanted)} to come"
+    missing = [f"{count} of the {side}" for side, count in (("head", need_head), ("candidate", need)) if count]
+    reason = f"the first look takes {rule.first} v {rule.head} seeds: {' and '.join(missing)} to come"
     return Race("more", reason, need=need, need_head=need_head)
 
 
-def _decided(look: _Look, rule: Rule, min_effect: float, complexity: tuple[Complexity, Complexity]) -> Race:
+def _decide(look: _Look, rule: RaceRule, complexity: tuple[Complexity, Complexity]) -> Race:
     of_head, of_candidate = complexity
-    p, limit = _apart(look.p, rule.move)
+    p, limit = _spell_p(look.p, rule.move)
     if not rule.moves(look.p):
-        is_named = of_candidate.is_simpler_than(of_head)
-        told = "; it is simpler, and not shown to be better or worse" if is_named else ""
-        return look.race("drop", f"p = {p} > {limit} at {rule.last} seeds{told}", prefers_candidate=is_named)
-    if look.gain < min_effect and of_head.is_simpler_than(of_candidate):
-        small = f"a change of {signed(look.effect)} is less than the {figure(min_effect)} that counts"
-        return look.race("drop", f"p = {p} ≤ {limit}, but {small}, and the head is simpler")
+        reason = f"p = {p} > {limit} at {rule.last} seeds"
+        if of_candidate.is_simpler_than(of_head):
+            reason += "; it is simpler, and not shown to be better or worse"
+            return look.race("drop", reason, prefers_candidate=True)
+        return look.race("drop", reason)
+    if look.is_too_small and of_head.is_simpler_than(of_candidate):
+        return look.race("drop", f"p = {p} ≤ {limit}, but {look.too_small}, and the head is simpler")
     return look.race("advance", f"p = {p} ≤ {limit} at {rule.last} seeds")
 
 
-def _apart(p: float, limit: float) -> tuple[str, str]:
-    """Spell a p-value and its limit, with as many digits as tell on which side of it the p-value lies."""
-    order = 0.0 if abs(p - limit) <= _ROUNDING else math.copysign(1.0, p - limit)
-    pairs = ((f"{p:.{digits}g}", f"{limit:.{max(digits, 3)}g}") for digits in range(2, 17))
-    return next((one for one in pairs if np.sign(float(one[0]) - float(one[1])) == order), (f"{p:g}", f"{limit:g}"))
+def _spell_p(p: float, limit: float) -> tuple[str, str]:
+    """Write a p-value and its limit, with enough digits to see on which side of the limit the p-value lies."""
+    order = np.sign(p - limit) * (abs(p - limit) > ROUNDING)
+    for digits in range(2, 17):
+        texts = f"{p:.{digits}g}", f"{limit:.{max(digits, 3)}g}"
+        if np.sign(float(texts[0]) - float(texts[1])) == order:
+            return texts
+    return f"{p:g}", f"{limit:g}"
 
 
 @dataclass(frozen=True)
 class _Look:
-    """One look of two sides, turned so that higher is better; crashed candidate seeds are filled in."""
+    """One comparison of two sides, turned so that higher is better, with crashed candidate seeds filled in."""
 
     base: Floats
     new: Floats
     crashed: int
     replaced: int
-    sign: float
+    scale: ScoreScale
     p: float
     p_worse: float
 
     @classmethod
-    def take(cls, base: Floats, gapped: Floats, replaced: int, *, floor: float | None, sign: float) -> _Look:
-        new = with_failures(base, gapped, floor=_beneath(base, gapped) if floor is None else sign * floor)
+    def take(cls, base: Floats, gapped: Floats, replaced: int, scale: ScoreScale) -> _Look:
+        """Compare two sides. NaN in `gapped` is a crashed seed."""
+        if scale.floor is None:
+            # Scoring a crash like the worst seed would claim a change that crashes its bad seeds three times as often
+            # as one that finishes them. So a crash lies as far below the worst as the best lies above it.
+            seen = np.concatenate([base, gapped[np.isfinite(gapped)]])
+            floor = float(2 * seen.min() - seen.max())
+        else:
+            floor = scale.sign * scale.floor
+        new = with_failures(base, gapped, floor=floor)
         above, below = permutation_tails(base, new)
-        return cls(base, new, int(np.isnan(gapped).sum()), replaced, sign, float(above), float(below))
+        return cls(base, new, int(np.isnan(gapped).sum()), replaced, scale, float(above), float(below))
 
     @property
     def failures(self) -> str:
-        """What of either side has no score, in words."""
-        told = f"; {self.crashed} crashed" if self.crashed else ""
-        return told + (f"; {self.replaced} of the other side's crashed: others stand in" if self.replaced else "")
+        """A note on the seeds of either side that have no score."""
+        note = ""
+        if self.crashed:
+            note = f"; {self.crashed} crashed"
+        if self.replaced:
+            note += f"; {counted(self.replaced, 'crashed seed')} of the other side replaced"
+        return note
 
     @property
     def gain(self) -> float:
@@ -227,25 +261,35 @@ class _Look:
 
     @property
     def effect(self) -> float:
-        return self.sign * self.gain
+        return self.scale.sign * self.gain
 
-    def settled_by(self, level: float) -> str:
-        """Say what a claim would take that shows a gain as large as was seen four times in five; empty without any."""
-        spread = pooled_deviation(self.base, self.new) if min(self.base.size, self.new.size) > 1 else 0.0
+    @property
+    def is_too_small(self) -> bool:
+        return self.gain < self.scale.min_effect
+
+    @property
+    def too_small(self) -> str:
+        return f"a change of {signed(self.effect)} is less than the {figure(self.scale.min_effect)} that counts"
+
+    def seeds_hint(self, level: float) -> str:
+        """Say how many seeds would show a gain as large as this one 4 times in 5, or nothing if there is no gain."""
+        spread = 0.0
+        if min(self.base.size, self.new.size) > 1:
+            spread = pooled_deviation(self.base, self.new)
         if not (self.gain > 0 and spread > 0):
             return ""
         seeds = seeds_needed(self.gain / spread, alpha=level)
-        return f"; if the gain is as large as it looks, a new study would show it with some {seeds} seeds a side"
+        return f"; if the gain is as large as it looks, a new study would need about {seeds} seeds per side to show it"
 
     def interval(self, level: float) -> Interval:
         """Return the interval of the effect, each end at this one-sided level."""
         found = permutation_interval(self.base, self.new, below=level, above=level)
-        ends = sorted((self.sign * found.low, self.sign * found.high))
-        return Interval(ends[0], ends[1], found.level)
+        low, high = sorted((self.scale.sign * found.low, self.scale.sign * found.high))
+        return Interval(low, high, found.level)
 
     def race(self, step: Step, reason: str, *, need: int = 0, prefers_candidate: bool = False) -> Race:
         return Race(
-            step, reason + self.failures, self.p, self.effect, self.interval(_SHOWN_LEVEL), need,
+            step, reason + self.failures, self.p, self.effect, self.interval(self.scale.shown_level), need,
             n=(self.base.size, self.new.size), crashed=self.crashed, replaced=self.replaced,
             prefers_candidate=prefers_candidate,
         )  # fmt: skip
@@ -253,11 +297,11 @@ class _Look:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What fresh seeds say of the head against the original baseline; only `confirmed` moves an incumbent.
+    """What fresh seeds say about the head against the original baseline. Only `confirmed` moves an incumbent.
 
-    `effect` is head − baseline in the metric's own unit; the interval's ends have the level of the claim, so it
-    excludes zero exactly where p ≤ `level`. `crashed` are the head's seeds that did, `replaced` the baseline's. `error`
-    is how often a claim on so few seeds passes a risky change.
+    `effect` is head − baseline in the metric's own unit. The interval's ends have the level of the claim, so it
+    excludes zero exactly if p ≤ `level`. `crashed` counts the head's crashed seeds and `replaced` the baseline's.
+    `error` is how often a claim on so few seeds passes a risky change.
     """
 
     answer: Answer
@@ -265,97 +309,81 @@ class Confirmation:
     p: float = math.nan
     level: float = math.nan
     effect: float = math.nan
-    interval: Interval = _NOTHING
+    interval: Interval = _UNKNOWN
     n: tuple[int, int] = (0, 0)
     crashed: int = 0
     replaced: int = 0
     error: float | None = None
     tail: Tail | None = None
-    guardrails: Mapping[str, Guardrail] = field(default_factory=dict)
+    guardrails: Mapping[str, GuardrailResult] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """Return the confirmation as JSON-able data; None is what is not known."""
-        tail = self.tail and {"below": self.tail.below, "p": self.tail.p, "is_flagged": self.tail.is_flagged}
-        return {
-            "answer": self.answer, "reason": self.reason, "p": plain(self.p), "level": plain(self.level),
-            "effect": plain(self.effect), "interval": [plain(self.interval.low), plain(self.interval.high)],
-            "n": list(self.n), "crashed": self.crashed, "replaced": self.replaced, "error": self.error, "tail": tail,
-            "guardrails": {name: one.document() for name, one in self.guardrails.items()},
-        }  # fmt: skip
+        """Return the confirmation as JSON-able data. None is an unknown number."""
+        tail = self.tail and {**vars(self.tail), "is_flagged": self.tail.is_flagged}
+        guardrails = {name: result.document() for name, result in self.guardrails.items()}
+        return {**_document(self), "tail": tail, "guardrails": guardrails}
 
 
 def confirm(
     baseline: Scores,
     head: Scores,
     *,
-    better: Better = "higher",
-    alpha: float = 0.05,
-    claims: int = 1,
-    min_effect: float = 0.0,
-    seeds: int = LEAST_SEEDS,
-    guardrails: Mapping[str, Guardrail] | None = None,
-    floor: float | None = None,
+    scale: ScoreScale = SCALE,
+    claim: Claim = CLAIM,
+    guardrails: Mapping[str, GuardrailResult] | None = None,
 ) -> Confirmation:
     """Judge the head against the original baseline, both on fresh seeds: (n,), (m,) → Confirmation.
 
-    Each of `claims` is held to α/m, so the chance that any is false stays below `alpha` (Bonferroni). The first `seeds`
-    of either side count, ten at least. `guardrails` are the answers of `guardrails.Guard.test`, by name.
+    The first `claim.seeds` of each side count, at least ten. `guardrails` are the results of `guardrails.Guard.test`.
     """
     guards = dict(guardrails or {})
-    problem = _unusable({"baseline": baseline, "head": head}) or _absent(baseline, head)
+    problem = _not_finite({"baseline": baseline, "head": head})
+    if not problem and all(score is None for score in baseline):
+        problem = "the baseline has no scores"
+    if not problem and not head:
+        problem = "the head has no scores"
     if problem:
         return Confirmation("invalid", problem, guardrails=guards)
-    sign, planned, level = 1.0 if better == "higher" else -1.0, max(seeds, LEAST_SEEDS), alpha / claims
-    ours, theirs = _finite(baseline, sign)[:planned], _with_gaps(head, sign)[:planned]
-    look = _Look.take(ours, theirs, sum(score is None for score in baseline), floor=floor, sign=sign)
-    answer, reason, error = *_answered(look, level, min_effect, guards), None
-    if min(ours.size, theirs.size) < planned:
-        answer, reason, error = "provisional", *_provisional(look, reason, planned)
+    planned = max(claim.seeds, LEAST_SEEDS)
+    base = _without_crashed(baseline, scale)[:planned]
+    new = _with_gaps(head, scale)[:planned]
+    look = _Look.take(base, new, sum(score is None for score in baseline), scale)
+    answer, reason = _answer(look, claim.level, guards)
+    fewest = min(base.size, new.size)
+    error = None
+    if fewest < planned:
+        answer = "provisional"
+        error = ERRORS.get(min(fewest, LEAST_SEEDS), 0.5)
+        reason = f"{new.size} v {base.size} of {planned} seeds ({reason})"
+        reason += f"; a claim on {fewest} seeds passes a risky change {error:.0%} of the time"
     tail = tail_check(look.base, look.new)
-    told = f"; {tail.below} of its seeds are below the baseline's worst" if tail.is_flagged else ""
+    reason += look.failures
+    if tail.is_flagged:
+        reason += f"; {tail.below} of its seeds are below the baseline's worst"
     return Confirmation(
-        answer, reason + look.failures + told, look.p, level, look.effect, look.interval(level),
-        (ours.size, theirs.size), look.crashed, look.replaced, error, tail, guards,
+        answer, reason, look.p, claim.level, look.effect, look.interval(claim.level),
+        (base.size, new.size), look.crashed, look.replaced, error, tail, guards,
     )  # fmt: skip
 
 
-def _answered(look: _Look, level: float, min_effect: float, guards: Mapping[str, Guardrail]) -> tuple[Answer, str]:
-    """Return what the scores and the guardrails say, as if there were seeds enough."""
-    harmed = [f"{name} ({one.reason})" for name, one in guards.items() if one.answer == "harm"]
-    unproven = [f"{name} ({one.reason})" for name, one in guards.items() if one.answer == "unproven"]
+def _answer(look: _Look, level: float, guards: Mapping[str, GuardrailResult]) -> tuple[Answer, str]:
+    """Return the answer and its reason, as if there were enough seeds."""
+    harmed = [f"{name} ({result.reason})" for name, result in guards.items() if result.answer == "harm"]
+    unproven = [f"{name} ({result.reason})" for name, result in guards.items() if result.answer == "unproven"]
     if harmed:
         return "harmful", f"it harms {', '.join(harmed)}"
-    if not look.replaced and look.p_worse <= level + _ROUNDING:
-        return "harmful", f"it is worse: p = {' ≤ '.join(_apart(look.p_worse, level))}"
-    if look.p > level + _ROUNDING:
-        return "not shown", f"p = {' > '.join(_apart(look.p, level))}{look.settled_by(level)}"
-    if look.gain < min_effect:
-        return "not shown", f"a change of {signed(look.effect)} is less than the {figure(min_effect)} that counts"
+    if not look.replaced and look.p_worse <= level + ROUNDING:
+        return "harmful", f"it is worse: p = {' ≤ '.join(_spell_p(look.p_worse, level))}"
+    if look.p > level + ROUNDING:
+        return "not shown", f"p = {' > '.join(_spell_p(look.p, level))}{look.seeds_hint(level)}"
+    if look.is_too_small:
+        return "not shown", look.too_small
     if unproven:
         return "not shown", f"p = {look.p:.2g}, but not shown to be safe for {', '.join(unproven)}"
-    return "confirmed", f"p = {' ≤ '.join(_apart(look.p, level))}"
+    return "confirmed", f"p = {' ≤ '.join(_spell_p(look.p, level))}"
 
 
-def _provisional(look: _Look, reason: str, planned: int) -> tuple[str, float]:
-    """Return why nothing is claimed yet, and how often a claim on so few seeds errs."""
-    fewest = min(look.base.size, look.new.size)
-    error = ERRORS.get(min(fewest, LEAST_SEEDS), 0.5)
-    parts = [f"{look.new.size} v {look.base.size} of {planned} seeds ({reason})"]
-    parts += [f"a claim on {fewest} seeds passes a risky change {error:.0%} of the time"]
-    return "; ".join(parts), error
-
-
-def _beneath(base: Floats, gapped: Floats) -> float:
-    """Return what a crashed seed scores where the metric has no end: as far below the worst seen as the best is above.
-
-    With the worst seen alone a change that crashes its bad seeds would be claimed three times as often as one that
-    finishes them.
-    """
-    seen = np.concatenate([base, gapped[np.isfinite(gapped)]])
-    return float(2 * seen.min() - seen.max())
-
-
-def _unusable(sides: Mapping[str, Scores]) -> str:
+def _not_finite(sides: Mapping[str, Scores]) -> str:
     for side, scores in sides.items():
         bad = sum(score is not None and not math.isfinite(score) for score in scores)
         if bad:
@@ -363,23 +391,11 @@ def _unusable(sides: Mapping[str, Scores]) -> str:
     return ""
 
 
-def _scoreless(candidate: Scores) -> str:
-    """Say that nothing of a candidate could be measured: then it was not tried, rather than found worse."""
-    is_so = bool(candidate) and all(score is None for score in candidate)
-    return f"none of the candidate's {len(candidate)} seeds has a score" if is_so else ""
-
-
-def _absent(baseline: Scores, head: Scores) -> str:
-    if all(score is None for score in baseline):
-        return "the baseline has no scores"
-    return "" if head else "the head has no scores"
-
-
-def _finite(scores: Scores, sign: float) -> Floats:
+def _without_crashed(scores: Scores, scale: ScoreScale) -> Floats:
     """Return the scores without crashed seeds, turned so that higher is better."""
-    return sign * np.array([score for score in scores if score is not None], dtype=np.float64)
+    return scale.sign * np.array([score for score in scores if score is not None], dtype=np.float64)
 
 
-def _with_gaps(scores: Scores, sign: float) -> Floats:
+def _with_gaps(scores: Scores, scale: ScoreScale) -> Floats:
     """Return the scores with NaN for crashed seeds, turned so that higher is better."""
-    return sign * np.array([math.nan if score is None else score for score in scores], dtype=np.float64)
+    return scale.sign * np.array(scores, dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Statistics that describe training runs: aggregates, profiles and bootstrap intervals; NumPy only.
+"""Statistics that describe training runs: aggregates, profiles and bootstrap intervals. Needs only NumPy.
 
-A score array holds one number a training run: shape (runs,), or (runs, tasks) where several tasks are pooled, with
-any number of leading axes for simulations or resamples. The unit is the training run; the episodes behind a score are
-averaged before they come here. Non-finite scores are the caller's to judge: everything here expects finite numbers
-and raises `ValueError` otherwise. To decide rather than describe, see `permutation` and `looks`.
+A score array holds one number per training run: shape (runs,), or (runs, tasks) if several tasks are pooled. Leading
+axes are simulations or resamples. The unit is the training run: average the episodes behind a score first.
+All functions expect finite scores and raise `ValueError` otherwise. To decide, not describe, use `permutation` and
+`interim_plan`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rlx.figures import deviation
+from rlx.number_format import deviation
 
 Floats = NDArray[np.float64]
 Statistic = Callable[..., Floats]
@@ -26,15 +26,11 @@ _BLOCK = 200_000
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval; `level` is its nominal coverage. An end is infinite where the data cannot bound it."""
+    """A confidence interval. `level` is its nominal coverage. An end is infinite if the data cannot bound it."""
 
     low: float
     high: float
     level: float
-
-    @property
-    def is_bounded(self) -> bool:
-        return math.isfinite(self.low) and math.isfinite(self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +50,19 @@ def mean(scores: ArrayLike) -> Floats:
 def median(scores: ArrayLike) -> Floats:
     """Return the median over tasks of each task's mean: (…, runs, tasks) → (…); (runs,) → their median.
 
-    Agarwal et al. 2021 (arXiv 2108.13264). One task has no median over tasks: there it is the median over runs.
+    Agarwal et al. 2021 (arXiv 2108.13264). A single task has no median over tasks: it returns the median over runs.
     """
     matrix = as_matrix(scores)
-    return np.asarray(np.median(matrix[..., 0] if matrix.shape[-1] == 1 else matrix.mean(axis=-2), axis=-1))
+    if matrix.shape[-1] == 1:
+        return np.asarray(np.median(matrix[..., 0], axis=-1))
+    return np.asarray(np.median(matrix.mean(axis=-2), axis=-1))
 
 
 def iqm(scores: ArrayLike) -> Floats:
     """Return the interquartile mean, the middle half of runs × tasks: (runs,) or (…, runs, tasks) → (…).
 
     Agarwal et al. 2021 (arXiv 2108.13264), pooled over tasks as there (SciPy's `trim_mean(.25)`). With few runs of
-    one task it hides failing seeds (of 5 it keeps the middle 3): meant for many tasks × few runs.
+    one task it hides failing seeds: it keeps the middle 3 of 5. Use it for many tasks × few runs.
     """
     matrix = as_matrix(scores)
     pooled = np.sort(matrix.reshape(*matrix.shape[:-2], -1), axis=-1)
@@ -72,29 +70,10 @@ def iqm(scores: ArrayLike) -> Floats:
     return np.asarray(pooled[..., count // 4 : count - count // 4].mean(axis=-1))
 
 
-def optimality_gap(scores: ArrayLike, *, target: float = 1.0) -> Floats:
-    """Return how far runs stay below `target` on average, what lies above it not counted: (…, runs, tasks) → (…).
-
-    Agarwal et al. 2021 (arXiv 2108.13264); for scores normalised so that 1 is a meaningful goal.
-    """
-    return np.asarray(target - np.minimum(as_matrix(scores), target).mean(axis=(-2, -1)))
-
-
-def probability_of_improvement(baseline: ArrayLike, candidate: ArrayLike) -> Floats:
-    """Return P(a candidate run scores above a baseline run), ties half, averaged over tasks: (…, runs, tasks) → (…).
-
-    Agarwal et al. 2021 (arXiv 2108.13264); Mann-Whitney's U divided by the number of pairs. A description, not a
-    gate: as a gate it passes candidates that fail on a quarter of the seeds 45 times in 100, even at ten seeds a side.
-    """
-    base, new = as_matrix(baseline), as_matrix(candidate)
-    pairs = new[..., :, None, :] - base[..., None, :, :]
-    return np.asarray(((pairs > 0) + 0.5 * (pairs == 0)).mean(axis=(-3, -2, -1)))
-
-
 def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> Floats:
     """Return the share of runs above each threshold, averaged over tasks: (…, runs, tasks) → (…, thresholds).
 
-    Agarwal et al. 2021 (arXiv 2108.13264), there the run-score distribution.
+    Agarwal et al. 2021 (arXiv 2108.13264) call it the run-score distribution.
     """
     levels = np.asarray(thresholds, dtype=np.float64)
     return np.asarray((as_matrix(scores)[..., None] > levels).mean(axis=(-3, -2)))
@@ -106,9 +85,9 @@ def bootstrap_interval(
     """Return the percentile interval of `statistic(*groups)` under the stratified bootstrap: groups (runs, tasks).
 
     Runs are redrawn within each task and each group independently (Agarwal et al. 2021, arXiv 2108.13264). `statistic`
-    gets every group as (resamples, runs, tasks) and returns (resamples,): `bootstrap_interval(iqm, scores)`,
-    `bootstrap_interval(probability_of_improvement, baseline, candidate)`. Below ten runs such intervals are too narrow
-    (a 90 % one accepts 9–10 % of equal pairs at 5 v 5): describe with them, decide with `permutation_p`.
+    gets every group as (resamples, runs, tasks) and returns (resamples,). Example: `bootstrap_interval(iqm, scores)`.
+    Below ten runs the intervals are too narrow: at 5 v 5, a 90 % interval calls 9–10 % of equal pairs better.
+    Describe with them and decide with `permutation_p`.
     """
     values = np.concatenate([statistic(*drawn) for drawn in _redraws(groups, resamples=resamples, seed=seed)])
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
@@ -120,7 +99,7 @@ def profile_band(
 ) -> Band:
     """Return pointwise percentile intervals of the performance profile: (runs, tasks), (thresholds,) → Band.
 
-    The stratified bootstrap of Agarwal et al. 2021 (arXiv 2108.13264), which uses 2,000 resamples here too.
+    The stratified bootstrap of Agarwal et al. 2021 (arXiv 2108.13264), with the same 2,000 resamples.
     """
     levels = np.asarray(thresholds, dtype=np.float64)
     drawn = _redraws([scores], resamples=resamples, seed=seed, copies=max(1, levels.size))
@@ -132,7 +111,7 @@ def profile_band(
 def mean_band(curves: ArrayLike, *, level: float = 0.95, resamples: int = 1_000, seed: int = 0) -> Band:
     """Return pointwise percentile intervals of the mean curve: (runs, points) → Band.
 
-    Whole runs are redrawn, so what belongs to one run stays together. With three runs or fewer it is their range.
+    Whole runs are redrawn, so the points of one run stay together. With three runs or fewer the band is their range.
     """
     matrix = as_runs(curves)
     runs = len(matrix)
@@ -144,7 +123,7 @@ def mean_band(curves: ArrayLike, *, level: float = 0.95, resamples: int = 1_000,
 def _redraws(
     groups: list[ArrayLike] | tuple[ArrayLike, ...], *, resamples: int, seed: int, copies: int = 1
 ) -> Iterator[list[Floats]]:
-    """Yield blocks of redrawn groups, each (block, runs, tasks); together `resamples` of them."""
+    """Yield blocks of redrawn groups, each (block, runs, tasks), `resamples` in total."""
     generator = np.random.default_rng(seed)
     matrices = [as_matrix(group) for group in groups]
     rows = max(1, _BLOCK // (copies * max(matrix.size for matrix in matrices)))
@@ -157,21 +136,30 @@ def _redraw(matrix: Floats, count: int, generator: np.random.Generator) -> Float
     chosen = generator.integers(runs, size=(count, runs, tasks))
     chosen *= tasks
     chosen += np.arange(tasks)
-    return matrix.ravel().take(chosen)  # flat indices: five times as fast as pairs of them
+    return matrix.ravel().take(chosen)  # flat indices are five times as fast as pairs of indices
 
 
 def pooled_deviation(base: Floats, new: Floats) -> float:
-    """Return the standard deviation that two samples of two at least have in common."""
+    """Return the pooled standard deviation of two samples, each with at least two values."""
     return math.hypot(deviation(base), deviation(new)) / math.sqrt(2)
 
 
-def plain(value: float) -> float | None:
-    """Return a number as JSON has it: None for an open end (±∞) and for what is not known (NaN)."""
-    return float(value) if np.isfinite(value) else None
+def describe(values: ArrayLike) -> dict[str, float | None]:
+    """Return count, mean, standard deviation and range of a sample, with None for what it has too few values for."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.size == 0:
+        return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
+    spread = None
+    if array.size > 1:
+        spread = deviation(array)
+    return {
+        "n": array.size, "mean": float(array.mean()), "sd": spread, "min": float(array.min()),
+        "max": float(array.max()),
+    }  # fmt: skip
 
 
 def as_runs(scores: ArrayLike) -> Floats:
-    """Read scores as (…, runs), refusing none at all and numbers that are not finite."""
+    """Read scores as (…, runs). Raises `ValueError` if there are none, or if some are not finite."""
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim == 0 or array.size == 0:
         raise ValueError("no scores")
@@ -181,6 +169,8 @@ def as_runs(scores: ArrayLike) -> Floats:
 
 
 def as_matrix(scores: ArrayLike) -> Floats:
-    """Read (runs,) as (runs, 1) and leave (…, runs, tasks) as it is."""
+    """Read (runs,) as (runs, 1) and leave (…, runs, tasks) unchanged."""
     array = as_runs(scores)
-    return array[:, None] if array.ndim == 1 else array
+    if array.ndim == 1:
+        return array[:, None]
+    return array

@@ -1,8 +1,10 @@
-"""What can only be wrong between keys: sizes that do not fit, cadences longer than the run, devices not there."""
+"""Checks across keys: sizes that do not fit, intervals longer than the run, devices that do not exist here."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from rlx.config.defaults import divisors
@@ -23,7 +25,7 @@ from rlx.config.schema import (
     Tqc,
     Trpo,
 )
-from rlx.errors import did_you_mean
+from rlx.errors import hint_for
 from rlx.plugins import BACKENDS
 
 POLICY_TYPES = ("mlp", "cnn", "multi")
@@ -34,16 +36,17 @@ PLACEHOLDERS = {
     "checkpoint": ("seed", "out", "steps"),
     "metrics.path": ("seed", "out", "steps"),
 }
-"""What the templates of `command` may name in braces."""
+"""The placeholders that the templates of `command` may use."""
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _POLICY_SPELLINGS = {"mlppolicy": "mlp", "cnnpolicy": "cnn", "multiinputpolicy": "multi", "dict": "multi"}
 
 
 def cross_check(experiment: Experiment, *, devices: Collection[str] | None = None) -> list[Problem]:
-    """Return every problem and note about a resolved experiment; `devices` is what the machine has, if asked."""
+    """Return every problem and note about a resolved experiment; `devices` are the machine's, if they matter."""
     return [
         *_names(experiment),
         *_device(experiment, devices),
+        *_loggers(experiment, is_here=devices is not None),
         *_seeds(experiment),
         *_on_policy(experiment),
         *_off_policy(experiment),
@@ -55,6 +58,9 @@ def cross_check(experiment: Experiment, *, devices: Collection[str] | None = Non
     ]
 
 
+_RECURRENT = ("lstm", "gru", "rnn", "recurrent", "mlplstm", "mlplstmpolicy")
+
+
 def _note(key: str, message: str, hint: str | None = None) -> Problem:
     return Problem(key, message, hint, is_error=False)
 
@@ -62,39 +68,51 @@ def _note(key: str, message: str, hint: str | None = None) -> Problem:
 def _names(experiment: Experiment) -> Iterator[Problem]:
     kind = experiment.policy.type
     if kind not in POLICY_TYPES and ":" not in kind:
-        near = _POLICY_SPELLINGS.get(kind.lower()) or did_you_mean(kind, POLICY_TYPES)
-        hint = f"did you mean `{near}`?" if near else "policy: {type: mlp}"
+        spelling = _POLICY_SPELLINGS.get(kind.lower(), kind)
+        hint = hint_for(spelling, POLICY_TYPES, otherwise="policy: {type: mlp}")
+        if kind.lower() in _RECURRENT:
+            hint = "memory belongs to the algorithm: -s policy.type=mlp -s algo.name=recurrent_ppo"
         yield Problem("policy.type", f"unknown policy type `{kind}`; expected mlp, cnn, multi or `file.py:Class`", hint)
     known = ("auto", *BACKENDS)
     if experiment.backend not in known:
-        near = did_you_mean(experiment.backend, known)
-        hint = f"did you mean `{near}`?" if near else f"known: {', '.join(known)}"
+        hint = hint_for(experiment.backend, known, otherwise=f"known: {', '.join(known)}")
         yield Problem("backend", f"unknown backend `{experiment.backend}`", hint)
 
 
 def _device(experiment: Experiment, devices: Collection[str] | None) -> Iterator[Problem]:
     device = experiment.device
     if not SPELLING.match(device):
-        near = "cuda" if device.lower() in ("gpu", "nvidia") else did_you_mean(device, ("auto", "cpu", "cuda", "mps"))
-        hint = f"did you mean `{near}`?" if near else "device: auto"
+        spelling = {"gpu": "cuda", "nvidia": "cuda"}.get(device.lower(), device)
+        hint = hint_for(spelling, ("auto", "cpu", "cuda", "mps"), otherwise="device: auto")
         yield Problem("device", f"`device` is {device!r}; expected auto, cpu, cuda, cuda:N or mps", hint)
     elif devices is not None and device != "auto" and device.split(":")[0] not in devices:
-        yield Problem("device", f"device `{device}` is not on this machine", "train on what there is: -s device=auto")
+        yield Problem(
+            "device", f"device `{device}` is not on this machine", "use the devices that exist: -s device=auto"
+        )
+
+
+def _loggers(experiment: Experiment, *, is_here: bool) -> Iterator[Problem]:
+    """Refuse a logger whose package is not installed, if the config is to run here."""
+    if is_here and experiment.log.wandb and importlib.util.find_spec("wandb") is None:
+        hint = "pip install 'rlx[wandb]', or -s log.wandb=false"
+        yield Problem("log.wandb", "`log.wandb` needs `wandb`, which is not installed", hint)
 
 
 def _seeds(experiment: Experiment) -> Iterator[Problem]:
     seeds = experiment.seeds
     if isinstance(seeds, tuple):
-        twice = sorted({seed for seed in seeds if seeds.count(seed) > 1}) if len(set(seeds)) < len(seeds) else []
+        repeated = [seed for seed, count in Counter(seeds).items() if count > 1]
         if not seeds:
             yield Problem("seeds", "`seeds` is an empty list", "seeds: 5, or seeds: [0, 1, 2]")
-        if twice:
+        if repeated:
             yield Problem(
-                "seeds", f"`seeds` has {twice[0]} more than once", "every seed is one replicate: list it once"
+                "seeds", f"`seeds` has {min(repeated)} more than once", "every seed is one replicate: list it once"
             )
     elif seeds is not None and experiment.seed + seeds - 1 > LARGEST_SEED:
         yield Problem(
-            "seeds", f"{seeds} seeds from {experiment.seed} on go beyond {LARGEST_SEED}", "start at a lower `seed`"
+            "seeds",
+            f"{seeds} seeds from {experiment.seed} exceed the largest seed, {LARGEST_SEED}",
+            "start at a lower `seed`",
         )
 
 
@@ -181,9 +199,10 @@ def _single_algorithms(experiment: Experiment) -> Iterator[Problem]:
         )
     if isinstance(algo, Ars) and (algo.top_deltas or 0) > algo.deltas:
         yield Problem(
-            "algo.top_deltas", f"`algo.top_deltas` is {algo.top_deltas}, more than `algo.deltas` ({algo.deltas})",
+            "algo.top_deltas",
+            f"`algo.top_deltas` is {algo.top_deltas}, more than `algo.deltas` ({algo.deltas})",
             f"-s algo.top_deltas={algo.deltas}",
-        )  # fmt: skip
+        )
     rate = algo.learning_rate
     if isinstance(rate, float) and rate >= 0.1 and not isinstance(algo, Ars):
         yield _note(
@@ -214,14 +233,15 @@ def _scenarios(experiment: Experiment) -> Iterator[Problem]:
             Expression(scenario.passes or "return > 0")
         except ValueError as error:
             yield Problem(key, f"`{key}` {scenario.passes!r} {error}", "pass: return > 200 and not truncated")
-    if experiment.eval.metric == "pass_rate" and not any(one.passes for one in scenarios.values()):
+    if experiment.eval.metric == "pass_rate" and not any(scenario.passes for scenario in scenarios.values()):
         yield Problem(
             "eval.metric", "`eval.metric` is pass_rate, and no scenario has a `pass`", "eval.scenarios.NAME.pass"
         )
 
 
 def _resources(experiment: Experiment) -> Iterator[Problem]:
-    env, resources = experiment.env, experiment.resources
+    env = experiment.env
+    resources = experiment.resources
     if env.vectorization == "async" and resources.cores == 1:
         yield _note(
             "env.vectorization",
@@ -242,18 +262,19 @@ def _command(experiment: Experiment) -> Iterator[Problem]:
             yield Problem("command", "`backend: command` needs a `command` section", hint)
         return
     if experiment.backend != COMMAND:
-        yield Problem("command", f"`command` says nothing to the backend {experiment.backend}", "backend: command")
+        yield Problem("command", f"the backend {experiment.backend} ignores `command`", "backend: command")
     yield from _templates(command)
     words = (*command.prefix, *command.train)
     if not any("{seed}" in word for word in words):
         yield Problem(
-            "command.train", "`command.train` has no {seed}: all seeds would be one", 'train: [..., "{seed}"]'
+            "command.train", "`command.train` has no {seed}: all seeds would train the same", 'train: [..., "{seed}"]'
         )
     if command.overrides and "{overrides}" not in words:
         yield Problem(
-            "command.train", "`command.train` has no {overrides}: `command.overrides` would not reach it",
+            "command.train",
+            "`command.train` has no {overrides}: `command.overrides` would not reach it",
             'train: [..., "{overrides}"]',
-        )  # fmt: skip
+        )
     if command.metrics:
         yield from _source("command.metrics", command.metrics)
 
@@ -264,16 +285,17 @@ def _templates(command: Command) -> Iterator[Problem]:
         "resume": command.resume,
         "override": (command.override,),
         "checkpoint": (command.checkpoint,),
-        "metrics.path": (command.metrics.path if command.metrics else "",),
     }
+    if command.metrics:
+        texts["metrics.path"] = (command.metrics.path,)
     for key, words in texts.items():
         unknown = [name for word in words for name in _PLACEHOLDER.findall(word) if name not in PLACEHOLDERS[key]]
         if unknown:
             known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS[key])
-            yield Problem(f"command.{key}", f"`command.{key}` has {{{unknown[0]}}}, which stands for nothing", known)
+            yield Problem(f"command.{key}", f"`command.{key}` has {{{unknown[0]}}}, which is not a placeholder", known)
         if any("{overrides}" in word and word != "{overrides}" for word in words):
             yield Problem(
-                f"command.{key}", f"{{overrides}} in `command.{key}` is an argument of its own", '"{overrides}"'
+                f"command.{key}", f"{{overrides}} in `command.{key}` must be a separate argument", '"{overrides}"'
             )
     if "{value}" not in command.override:
         yield Problem("command.override", "`command.override` has no {value}", "override: --{key}={value}")

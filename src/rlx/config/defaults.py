@@ -1,4 +1,4 @@
-"""The defaults that depend on the rest of the config: filled in, so that nothing is left open after loading."""
+"""The defaults that depend on the rest of the config; after loading, every value is set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ LONGEST_NAME_BYTES = 120  # leaves room for `_<number>` and temporary names in a
 def resolve(experiment: Experiment) -> Experiment:
     """Return the experiment with every open value filled in; resolving twice changes nothing."""
     total = experiment.algo.total_timesteps
-    env = _fill(experiment.env, num_envs=8 if isinstance(experiment.algo, OnPolicy) else 1)
+    num_envs = 1
+    if isinstance(experiment.algo, OnPolicy):
+        num_envs = 8
+    env = _fill(experiment.env, num_envs=num_envs)
     return experiment.model_copy(
         update={
             "run_name": slug(experiment.run_name) or _default_name(experiment),
@@ -48,27 +51,32 @@ def resolve(experiment: Experiment) -> Experiment:
 def _fill(section: SectionT, **values: object) -> SectionT:
     """Return the section with the values it leaves open."""
     absent = {key: value for key, value in values.items() if getattr(section, key) is None}
-    return section.model_copy(update=absent) if absent else section
+    if not absent:
+        return section
+    return section.model_copy(update=absent)
 
 
 def _log_every(algo: Algo) -> int:
-    """Return 1 (= every update) where an update takes a rollout, 200 rows a run elsewhere."""
-    return 1 if isinstance(algo, (OnPolicy, Ars)) else max(1, algo.total_timesteps // 200)
+    """Return 1 (every update) for algorithms that update once per rollout; for others, 200 rows per run."""
+    if isinstance(algo, (OnPolicy, Ars)):
+        return 1
+    return max(1, algo.total_timesteps // 200)
 
 
 def _resolve_policy(policy: Policy, algo: Algo) -> Policy:
     """Fill in the networks of the papers' reference code, which SB3 uses too."""
-    sizes, activation = (64, 64), "tanh"
-    if isinstance(algo, OffPolicy):
-        sizes, activation = (
-            ((64, 64) if isinstance(algo, Dqn) else (256, 256) if isinstance(algo, Sac) else (400, 300)),
-            "relu",
-        )
-    return _fill(policy, hidden_sizes=sizes, activation=activation)
+    if not isinstance(algo, OffPolicy):
+        return _fill(policy, hidden_sizes=(64, 64), activation="tanh")
+    sizes = (400, 300)
+    if isinstance(algo, Dqn):
+        sizes = (64, 64)
+    elif isinstance(algo, Sac):
+        sizes = (256, 256)
+    return _fill(policy, hidden_sizes=sizes, activation="relu")
 
 
 def _resolve_algo(algo: Algo, *, num_envs: int) -> Algo:
-    """Fit the defaults that were not written out to what was: batch to rollout, warm-up to run."""
+    """Fit default values to the written ones: the batch to the rollout, the warm-up to the run."""
     written = algo.model_fields_set
     update: dict[str, object] = {}
     if isinstance(algo, (Ppo, Trpo)) and "batch_size" not in written:
@@ -77,7 +85,9 @@ def _resolve_algo(algo: Algo, *, num_envs: int) -> Algo:
         update["learning_starts"] = min(algo.learning_starts, algo.total_timesteps // 2)
     if isinstance(algo, Ars) and algo.top_deltas is None:
         update["top_deltas"] = algo.deltas
-    return algo.model_copy(update=update) if update else algo
+    if not update:
+        return algo
+    return algo.model_copy(update=update)
 
 
 def divisors(number: int) -> list[int]:
@@ -109,8 +119,9 @@ def default_name(env: Env, algo: Algo) -> str:
 
 def slug(name: str) -> str:
     """Return a name that is safe as a file name: letters of any script, digits, `_ - + .`; empty if none is left."""
-    text = "".join(char if _is_safe(char) else "_" for char in unicodedata.normalize("NFC", name))
-    text = re.sub("_{2,}", "_", text).strip("._-+")
+    normal = unicodedata.normalize("NFC", name)
+    unsafe = {ord(char): "_" for char in normal if not _is_safe(char)}
+    text = re.sub("_{2,}", "_", normal.translate(unsafe)).strip("._-+")
     return text.encode()[:LONGEST_NAME_BYTES].decode(errors="ignore").rstrip("._-+")
 
 

@@ -1,6 +1,6 @@
-"""Which compute devices this machine has, told without importing torch (2 s).
+"""The compute devices of this machine, found without importing torch (2 s).
 
-What is not covered: whether the installed torch was built for them; the backend finds that out.
+Not covered: whether the installed torch was built for them; the backend finds that out.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _DRIVERS = ("/dev/nvidia0", "/dev/nvidiactl", "/proc/driver/nvidia/version", "/d
 
 
 def present() -> frozenset[str]:
-    """Return the kinds of devices there are: `cpu`, and `cuda` or `mps`."""
-    found = {"cpu"}
+    """Return the kinds of devices: `cpu`, and `cuda` or `mps` if there are any."""
+    kinds = {"cpu"}
     if os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and any(Path(driver).exists() for driver in _DRIVERS):
-        found.add("cuda")
+        kinds.add("cuda")
     if platform.system() == "Darwin" and platform.machine() == "arm64":
-        found.add("mps")
-    return frozenset(found)
+        kinds.add("mps")
+    return frozenset(kinds)

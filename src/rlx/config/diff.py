@@ -1,4 +1,4 @@
-"""What differs between two configs, key by key."""
+"""The differences between two configs, key by key."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Change:
-    """One key that differs; None where a side does not have it."""
+class ConfigChange:
+    """One key that differs; a side that does not have it is None."""
 
     key: str
     before: Any
     after: Any
 
 
-def diff(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Change]:
-    """Return the changes from `a` to `b`, sorted by dotted key; lists count whole, an empty mapping is no key."""
+def diff(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[ConfigChange]:
+    """Return the changes from `a` to `b`, sorted by dotted key; a list is one value, an empty mapping is ignored."""
     return sorted(_changes(a, b, ""), key=lambda change: change.key)
 
 
-def _changes(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str) -> Iterator[Change]:
+def _changes(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str) -> Iterator[ConfigChange]:
     for key in {**a, **b}:
-        before, after, name = a.get(key), b.get(key), f"{prefix}{key}"
+        before = a.get(key)
+        after = b.get(key)
+        name = f"{prefix}{key}"
         if _is_mapping_or_absent(before) and _is_mapping_or_absent(after):
             yield from _changes(before or {}, after or {}, f"{name}.")
         elif not is_same(before, after):
-            yield Change(name, before, after)
+            yield ConfigChange(name, before, after)
 
 
 def _is_mapping_or_absent(value: object) -> bool:
@@ -35,7 +37,7 @@ def _is_mapping_or_absent(value: object) -> bool:
 
 
 def is_same(a: object, b: object) -> bool:
-    """Say whether two values are equal: 1 is 1.0, but not true; NaN is itself."""
+    """Return whether two values are equal: 1 equals 1.0 but not true, and NaN equals NaN."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(is_same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, Mapping) and isinstance(b, Mapping):

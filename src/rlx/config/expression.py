@@ -1,8 +1,9 @@
-"""Expressions such as `return > 200 and length < 100`: parsed, checked and worked out; nothing is executed."""
+"""Expressions such as `return > 200 and length < 100`: parsed, checked and computed; no code is executed."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import operator
 import re
@@ -10,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from rlx.errors import did_you_mean
+from rlx.errors import did_you_mean, hint_for
 
 LONGEST = 200  # characters: enough for a predicate, too short to nest deeply
 FIGURES = ("return", "length", "success", "terminated", "truncated")
-"""What every episode has; the reward terms of the environment are further names."""
+"""The values of every episode; the environment's reward terms are further names."""
 
 _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -35,64 +36,68 @@ _FORMS = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Name, ast.Load, ast.Constant,
     *_OPERATIONS,
 )  # fmt: skip
-_RETURN = "return_"  # `return` is a word of Python's own
+_RETURN = "return_"  # `return` is a keyword of Python
 
 
 class Expression:
-    """A predicate or a number over named figures; `ValueError` says what cannot be read.
+    """A predicate or a number over named values; a `ValueError` explains an invalid text.
 
-    `known` are all the names there are; without it, those of an episode and any reward term.
+    `known` lists all valid names; without it, the values of an episode and any reward term are valid.
     """
 
     def __init__(self, text: str, *, known: Iterable[str] | None = None) -> None:
         self.text = text
         self.tree = _parsed(text)
         if not self.names:
-            named = f"{', '.join(FIGURES)} and no reward term" if known is None else ", ".join(known)
-            raise ValueError(f"names none of {named}")
+            raise ValueError(f"uses none of {', '.join(known or (*FIGURES, 'the reward terms'))}")
         if known is not None:
             _refuse_unknown(self.names, tuple(known))
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The figures it needs."""
+        """The values that it needs."""
         return frozenset(_figure(node.id) for node in ast.walk(self.tree) if isinstance(node, ast.Name))
 
     @property
     def is_predicate(self) -> bool:
-        """Whether it says yes or no by its form: a comparison, or several with and, or, not."""
+        """Whether it is a yes-or-no question: a comparison, or several with and, or, not."""
         return _is_predicate(self.tree.body)
 
     def holds(self, figures: Mapping[str, float | bool]) -> bool:
-        """Say whether the predicate holds; `KeyError` names a figure that the episode does not have."""
+        """Return whether the predicate holds; a `KeyError` names a value that the episode does not have."""
         return bool(_value(self.tree.body, figures))
 
     def value(self, figures: Mapping[str, float | bool]) -> float:
-        """Work out the number; NaN where it cannot be, `KeyError` names a figure that is not there."""
+        """Return the number; NaN for a division by zero, and a `KeyError` names a missing value."""
         return float(_value(self.tree.body, figures))
 
 
 def falling(text: str) -> str | None:
-    """Return the number that falls as a comparison comes closer to failing: of `energy <= 20` it is `-energy`.
+    """Return the number that falls as a comparison comes closer to failing: for `energy <= 20` that is `-energy`.
 
-    None where it is no single comparison of more or less.
+    None if the text is not a single comparison of more or less.
     """
     body = _parsed(text).body
     if not isinstance(body, ast.Compare) or len(body.ops) > 1 or isinstance(body.ops[0], (ast.Eq, ast.NotEq)):
         return None
-    low, high = body.left, body.comparators[0]
+    sides = [body.left, body.comparators[0]]
     if isinstance(body.ops[0], (ast.Gt, ast.GtE)):
-        low, high = high, low
-    node = high if _is_bound(low) else ast.BinOp(high, ast.Sub(), low)
-    return re.sub(rf"\b{_RETURN}\b", "return", ast.unparse(ast.UnaryOp(ast.USub(), low) if _is_bound(high) else node))
+        sides.reverse()
+    low, high = sides
+    margin: ast.expr = ast.BinOp(high, ast.Sub(), low)
+    if _is_constant(high):
+        margin = ast.UnaryOp(ast.USub(), low)
+    elif _is_constant(low):
+        margin = high
+    return re.sub(rf"\b{_RETURN}\b", "return", ast.unparse(margin))
 
 
-def _is_bound(node: ast.expr) -> bool:
-    return not any(isinstance(one, ast.Name) for one in ast.walk(node))
+def _is_constant(node: ast.expr) -> bool:
+    return not any(isinstance(part, ast.Name) for part in ast.walk(node))
 
 
 def renamed(text: str, known: Sequence[str]) -> str | None:
-    """Return an expression with every unknown name as what was probably meant; None where that is not known."""
+    """Return an expression with every unknown name replaced by the closest known one; None if that is not possible."""
     try:
         unknown = sorted(Expression(text).names - set(known))
     except ValueError:
@@ -102,14 +107,15 @@ def renamed(text: str, known: Sequence[str]) -> str | None:
         if near is None:
             return None
         text = re.sub(rf"\b{re.escape(name)}\b", near, text)
-    return text if unknown else None
+    if not unknown:
+        return None
+    return text
 
 
 def _refuse_unknown(names: Iterable[str], known: tuple[str, ...]) -> None:
     for name in sorted(set(names) - set(known)):
-        near = did_you_mean(name, known)
-        meant = f"did you mean `{near}`?" if near else f"there are: {', '.join(known)}"
-        raise ValueError(f"names `{name}`, which there is not; {meant}")
+        hint = hint_for(name, known, otherwise=f"known: {', '.join(known)}")
+        raise ValueError(f"uses the unknown name `{name}`; {hint}")
 
 
 def _is_predicate(node: ast.expr) -> bool:
@@ -134,7 +140,7 @@ def _parsed(text: str) -> ast.Expression:
 
 
 def _figure(name: str) -> str:
-    return "return" if name == _RETURN else name
+    return {_RETURN: "return"}.get(name, name)
 
 
 def _value(node: ast.expr, figures: Mapping[str, float | bool]) -> Any:
@@ -144,19 +150,20 @@ def _value(node: ast.expr, figures: Mapping[str, float | bool]) -> Any:
         return figures[_figure(node.id)]
     if isinstance(node, ast.BoolOp):
         parts = (bool(_value(part, figures)) for part in node.values)
-        return all(parts) if isinstance(node.op, ast.And) else any(parts)
+        if isinstance(node.op, ast.And):
+            return all(parts)
+        return any(parts)
     if isinstance(node, ast.UnaryOp):
         return _OPERATIONS[type(node.op)](_value(node.operand, figures))
     if isinstance(node, ast.BinOp):
-        return _worked_out(node, figures)
+        return _compute(node, figures)
     assert isinstance(node, ast.Compare)
     values = [_value(part, figures) for part in (node.left, *node.comparators)]
-    return all(
-        _OPERATIONS[type(how)](one, other) for how, one, other in zip(node.ops, values, values[1:], strict=False)
-    )
+    pairs = itertools.pairwise(values)
+    return all(_OPERATIONS[type(op)](left, right) for op, (left, right) in zip(node.ops, pairs, strict=True))
 
 
-def _worked_out(node: ast.BinOp, figures: Mapping[str, float | bool]) -> Any:
+def _compute(node: ast.BinOp, figures: Mapping[str, float | bool]) -> Any:
     try:
         return _OPERATIONS[type(node.op)](_value(node.left, figures), _value(node.right, figures))
     except (ZeroDivisionError, OverflowError):

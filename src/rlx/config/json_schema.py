@@ -1,16 +1,16 @@
-"""The JSON Schema of a config file, for editors: completion, descriptions and red underlines while typing."""
+"""The JSON Schema of a config file, for editors: completion, descriptions and errors while typing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rlx.config.keys import MEANINGS
+from rlx.config.key_docs import MEANINGS
 from rlx.config.schema import ALGORITHMS, SCHEMA, CustomAlgo, Experiment, Section
-from rlx.config.sections import SECTIONS
+from rlx.config.schema_map import SECTIONS
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema; nothing is required in it, because a config may extend another."""
+    """Return the schema; no key is required, because a config may extend another."""
     document = Experiment.model_json_schema()
     definitions = {name: _optional(definition) for name, definition in document.pop("$defs").items()}
     for prefix, model in _models():
@@ -43,7 +43,7 @@ def _optional(definition: dict[str, Any]) -> dict[str, Any]:
 def _describe(definition: dict[str, Any], prefix: str) -> None:
     for key, field in definition["properties"].items():
         field.pop("title", None)
-        meaning = MEANINGS.get(f"{prefix}.{key}" if prefix else key)
+        meaning = MEANINGS.get(f"{prefix}.{key}".removeprefix("."))
         if meaning:
             field["description"] = meaning
 

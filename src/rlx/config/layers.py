@@ -1,45 +1,48 @@
-"""The layers of one config, laid over each other: what it extends, the file itself, the overrides."""
+"""The layers of one config, merged in order: the configs that it extends, the file itself, the overrides."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rlx.config import catalog, yaml_lines
-from rlx.config.schema import Problem, canonical_algorithm
+from rlx.config import catalog, config_grid, yaml_lines
+from rlx.config.schema import Problem, canonical_algorithm, written_out
 from rlx.config.yaml_lines import Document, KeyPath, Place
 from rlx.errors import ConfigError, NotFound, UsageError
 
-TASK_KEYS = ("total_timesteps", "gamma")  # said about the task, so they outlive a change of algorithm
+TASK_KEYS = ("total_timesteps", "gamma")  # they describe the task, so they survive a change of algorithm
 
 
 @dataclass(frozen=True)
 class Layers:
-    """The merged document, and what is worth saying about the merge."""
+    """The merged document, and notes about the merge."""
 
     document: Document
     notes: tuple[Problem, ...] = ()
 
 
 def stack(path: Path, overrides: Sequence[str] = ()) -> Layers:
-    """Read a config (a file, or `catalog:NAME`), what it extends, and lay the overrides on top."""
+    """Read a config (a file, or `catalog:NAME`) with the configs that it extends, and apply the overrides."""
     layers = _with_bases(_find(path), chain=())
-    asked = Document("-s", {})
+    values = layers.document.data.pop(config_grid.GRID, None)
+    if values is not None:
+        config_grid.refuse_open_grid(values, overrides, source=layers.document.source)
+    changes = Document("-s", {})
     for text in overrides:
-        asked = _lay(asked, override(text))
-    return Layers(*_parts(merge(layers, asked), layers.document.source))
+        changes = _lay(changes, override(text))
+    return _from_source(merge(layers, changes), layers.document.source)
 
 
-def _parts(layers: Layers, source: str) -> tuple[Document, tuple[Problem, ...]]:
-    return Document(source, layers.document.data, layers.document.places), layers.notes
+def _from_source(layers: Layers, source: str) -> Layers:
+    return replace(layers, document=replace(layers.document, source=source, sha256=""))
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A config by what people call it and where it is."""
+    """A config: the name that people use, and its path."""
 
     name: str
     path: Path
@@ -57,11 +60,12 @@ def _with_bases(source: _Source, *, chain: tuple[_Source, ...]) -> Layers:
     bases = document.data.pop("extends", None)
     merged = Layers(Document(source.name, {}))
     for base in _base_names(bases, document):
-        found = _find_base(base, source, document)
-        _refuse_cycle(found, (*chain, source), document)
-        below = _with_bases(found, chain=(*chain, source))
-        merged = _noted(merge(merged, below.document), below.notes)
-    return Layers(*_parts(merge(merged, document), source.name))
+        base_source = _find_base(base, source, document)
+        _refuse_cycle(base_source, (*chain, source), document)
+        below = _with_bases(base_source, chain=(*chain, source))
+        merged = merge(merged, below.document)
+        merged = replace(merged, notes=(*merged.notes, *below.notes))
+    return _from_source(merge(merged, document), source.name)
 
 
 def _read(source: _Source) -> Document:
@@ -71,7 +75,11 @@ def _read(source: _Source) -> Document:
 
 
 def _base_names(value: object, document: Document) -> list[str]:
-    names = value if isinstance(value, list) else [] if value is None else [value]
+    if value is None:
+        return []
+    names = value
+    if not isinstance(names, list):
+        names = [names]
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise ConfigError(
@@ -82,34 +90,28 @@ def _base_names(value: object, document: Document) -> list[str]:
 
 
 def _find_base(base: str, child: _Source, document: Document) -> _Source:
-    """Return the config that `extends` names: a catalog entry, or a path from the file that says it."""
+    """Return the config that `extends` names: a catalog entry, or a path relative to the file."""
     where = document.place(("extends",))
+    path = Path(base)
+    if not base.startswith(catalog.PREFIX):
+        path = Path(os.path.normpath(child.path.parent / base))
     try:
-        found = _find(Path(base) if base.startswith(catalog.PREFIX) else _beside(child.path, base))
+        source = _find(path)
     except NotFound as error:
         raise ConfigError(f"{where}: {error.message}", hint=error.hint) from None
-    if not found.path.exists():
-        raise ConfigError(
-            f"{where}: extends `{base}`, but there is no file `{found.name}`", hint=yaml_lines.near_files(found.path)
-        )
-    return found
+    if not source.path.exists():
+        hint = yaml_lines.near_files(source.path)
+        raise ConfigError(f"{where}: extends `{base}`, but the file `{source.name}` does not exist", hint=hint)
+    return source
 
 
-def _beside(path: Path, base: str) -> Path:
-    return Path(os.path.normpath(path.parent / base))
-
-
-def _refuse_cycle(found: _Source, chain: tuple[_Source, ...], document: Document) -> None:
-    if any(found.path.resolve() == link.path.resolve() for link in chain):
-        names = " → ".join(link.name for link in (*chain, found))
+def _refuse_cycle(source: _Source, chain: tuple[_Source, ...], document: Document) -> None:
+    if any(source.path.resolve() == link.path.resolve() for link in chain):
+        names = " → ".join(link.name for link in (*chain, source))
         raise ConfigError(
             f"{document.place(('extends',))}: configs extend each other in a circle: {names}",
             hint="remove one `extends`",
         )
-
-
-def _noted(layers: Layers, notes: tuple[Problem, ...]) -> Layers:
-    return Layers(layers.document, (*layers.notes, *notes))
 
 
 def override(text: str) -> Document:
@@ -129,17 +131,19 @@ def override(text: str) -> Document:
 
 
 def merge(base: Layers, over: Document) -> Layers:
-    """Lay a document over the layers below: mappings merge, everything else is replaced whole.
+    """Merge a document over the layers below: mappings merge, everything else is replaced.
 
-    A layer that names another algorithm starts `algo` afresh, except for `total_timesteps` and `gamma`.
+    If a layer names another algorithm, only `total_timesteps` and `gamma` are kept of `algo`.
     """
-    below, notes = base.document, base.notes
+    below = base.document
+    notes = base.notes
     dropped = _foreign_algo_keys(below.data, over.data)
     if dropped:
         kept = {key: value for key, value in below.data["algo"].items() if key not in dropped}
         below = Document(below.source, {**below.data, "algo": kept}, below.places)
-        if told := [key for key in dropped if key != "name"]:
-            notes = (*notes, _algo_note(over, told))
+        settings = [key for key in dropped if key != "name"]
+        if settings:
+            notes = (*notes, _algo_note(over, settings))
     return Layers(_lay(below, over), notes)
 
 
@@ -150,7 +154,8 @@ def _lay(below: Document, over: Document) -> Document:
 
 
 def _foreign_algo_keys(below: dict[str, Any], over: dict[str, Any]) -> list[str]:
-    old, new = below.get("algo"), over.get("algo")
+    old = below.get("algo")
+    new = over.get("algo")
     if not isinstance(old, dict) or not isinstance(new, dict) or not isinstance(new.get("name"), str):
         return []
     if canonical_algorithm(new["name"]) == canonical_algorithm(str(old.get("name", "ppo"))):
@@ -161,7 +166,9 @@ def _foreign_algo_keys(below: dict[str, Any], over: dict[str, Any]) -> list[str]
 def _algo_note(over: Document, dropped: list[str]) -> Problem:
     keys = ", ".join(f"`{key}`" for key in dropped)
     name = over.data["algo"]["name"]
-    return Problem("algo.name", f"`{name}` replaces the algorithm below it; not taken over: {keys}", is_error=False)
+    return Problem(
+        "algo.name", f"`{name}` replaces the base config's algorithm, so these keys are dropped: {keys}", is_error=False
+    )
 
 
 def _merge_mapping(
@@ -174,6 +181,8 @@ def _merge_mapping(
     merged = dict(below)
     for key, value in over.items():
         here = (*path, key)
+        if _names_items(value) and isinstance(below.get(key), (list, tuple)):
+            value = _merge_items(list(below[key]), value, here)
         if isinstance(value, dict) and isinstance(below.get(key), dict) and not _is_schedule(value):
             merged[key] = _merge_mapping(below[key], value, here, places, new_places)
             if here in new_places:
@@ -186,6 +195,28 @@ def _merge_mapping(
     return merged
 
 
+def _names_items(value: object) -> bool:
+    """Return whether a mapping changes items of a list by their index, as in `env.wrappers.0.kwargs.alive=0`."""
+    return isinstance(value, dict) and bool(value) and all(str(key).isdecimal() for key in value)
+
+
+def _merge_items(items: list[Any], over: dict[str, Any], path: KeyPath) -> list[Any]:
+    """Merge changes into the items of a list; a wrapper's short form is written out first."""
+    for key, value in over.items():
+        index = int(key)
+        if index >= len(items):
+            name = ".".join(map(str, path))
+            hint = f"indices begin at 0; {name} has {len(items)}"
+            raise ConfigError(f"`{name}.{key}`: there is no such item", hint=hint)
+        item = items[index]
+        if path[-1] == "wrappers":
+            item = written_out(item)
+        if isinstance(item, dict) and isinstance(value, dict):
+            value = _merge_mapping(item, value, (*path, key), {}, {})
+        items[index] = value
+    return items
+
+
 def _is_schedule(value: dict[str, Any]) -> bool:
-    """Say whether a mapping is one value: half of an old schedule under a new one means nothing."""
+    """Return whether a mapping is a schedule, which is one value: merging two schedules makes no sense."""
     return bool(value) and set(value) <= {"linear", "cosine"}

@@ -1,4 +1,4 @@
-"""From YAML, overrides or plain data to a resolved `Experiment`, and back."""
+"""Load a resolved `Experiment` from YAML, overrides or plain data, and write it back."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NOT_IN_GROUP = ("run_name", "seed", "seeds", "device", "resources", "log", "stop
 
 
 @dataclass(frozen=True)
-class Found:
-    """A problem and where it stands."""
+class LocatedProblem:
+    """A problem and its file and line."""
 
     problem: Problem
     place: Place
@@ -33,41 +33,50 @@ class Found:
     def __str__(self) -> str:
         return f"{self.place}: {self.problem.message}"
 
+    @property
+    def with_hint(self) -> str:
+        """The problem on one line, with its hint."""
+        if self.problem.hint:
+            return f"{self} ({self.problem.hint})"
+        return str(self)
+
 
 @dataclass(frozen=True)
-class Checked:
-    """What a look at a config found: the experiment, unless there are errors, and every problem and note."""
+class CheckedConfig:
+    """The result of checking a config: the experiment, if there are no errors, and every problem and note."""
 
     experiment: Experiment | None
-    found: tuple[Found, ...]
+    problems: tuple[LocatedProblem, ...]
     document: Document
 
-    def also(self, problems: Sequence[Problem]) -> Checked:
-        """Return this with what others (a backend) have found."""
-        more = [Found(problem, self.document.place(_path(problem.key))) for problem in problems]
-        return replace(self, found=tuple(sorted((*self.found, *more), key=_order)))
+    def also(self, problems: Sequence[Problem]) -> CheckedConfig:
+        """Return this with further problems, for example a backend's."""
+        more = [LocatedProblem(problem, self.document.place(_path(problem.key))) for problem in problems]
+        return replace(self, problems=tuple(sorted((*self.problems, *more), key=_order)))
 
     @property
-    def errors(self) -> list[Found]:
-        return [found for found in self.found if found.problem.is_error]
+    def errors(self) -> list[LocatedProblem]:
+        return [located for located in self.problems if located.problem.is_error]
 
     @property
-    def notes(self) -> list[Found]:
-        return [found for found in self.found if not found.problem.is_error]
+    def notes(self) -> list[LocatedProblem]:
+        return [located for located in self.problems if not located.problem.is_error]
 
 
 def load(path: Path, *, overrides: Sequence[str] = (), devices: Collection[str] | None = None) -> Experiment:
-    """Read a config file (or `catalog:NAME`) and its overrides; `devices` is what to train on, default this machine."""
-    return _required(check(path, overrides=overrides, devices=machine.present() if devices is None else devices))
+    """Read a config file (or `catalog:NAME`) and its overrides; `devices` are this machine's by default."""
+    if devices is None:
+        devices = machine.present()
+    return _required(check(path, overrides=overrides, devices=devices))
 
 
 def read(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
-    """Read a config to look at it: as `load`, without asking whether its device is here."""
+    """Read a config like `load`, without checking that this machine has its device."""
     return _required(check(path, overrides=overrides))
 
 
-def check(path: Path, *, overrides: Sequence[str] = (), devices: Collection[str] | None = None) -> Checked:
-    """Return every problem and note of a config; a file that cannot be read at all raises."""
+def check(path: Path, *, overrides: Sequence[str] = (), devices: Collection[str] | None = None) -> CheckedConfig:
+    """Return every problem and note of a config; raise if the file cannot be read at all."""
     stacked = layers.stack(Path(path), overrides)
     return _examine(stacked.document, devices=devices, notes=stacked.notes)
 
@@ -75,95 +84,102 @@ def check(path: Path, *, overrides: Sequence[str] = (), devices: Collection[str]
 def parse(
     data: Mapping[str, Any], *, source: str = "config", lines: Mapping[KeyPath, Place] | None = None
 ) -> Experiment:
-    """Read plain data: a run's snapshot, or a dict from Python. Never asks whether the device is here."""
-    return _required(_examine(Document(source, _plain(dict(data)), dict(lines or {}))))
+    """Read plain data: a run's snapshot, or a dict from Python. The device is not checked."""
+    return _required(check_data(data, source=source, lines=lines))
 
 
-def _examine(document: Document, *, devices: Collection[str] | None = None, notes: Sequence[Problem] = ()) -> Checked:
+def check_data(
+    data: Mapping[str, Any], *, source: str = "config", lines: Mapping[KeyPath, Place] | None = None
+) -> CheckedConfig:
+    """Return every problem and note of plain data. The device is not checked."""
+    return _examine(Document(source, _plain(dict(data)), dict(lines or {})))
+
+
+def _examine(
+    document: Document, *, devices: Collection[str] | None = None, notes: Sequence[Problem] = ()
+) -> CheckedConfig:
     experiment, by_path = validate(document.data)
     problems = [(path, problem) for path, problem in by_path.items()]
     if experiment is not None:
         resolved = resolve(experiment)
-        about = [*_name_problems(experiment), *cross_check(resolved, devices=devices), *notes]
-        problems = [(_path(problem.key), problem) for problem in about]
+        all_problems = [*_name_problems(experiment), *cross_check(resolved, devices=devices), *notes]
+        problems = [(_path(problem.key), problem) for problem in all_problems]
         experiment = resolved
-    found = [Found(problem, document.place(path)) for path, problem in problems]
-    has_errors = any(one.problem.is_error for one in found)
-    return Checked(None if has_errors else experiment, tuple(sorted(found, key=_order)), document)
+    located = [LocatedProblem(problem, document.place(path)) for path, problem in problems]
+    if any(problem.is_error for _, problem in problems):
+        experiment = None
+    return CheckedConfig(experiment, tuple(sorted(located, key=_order)), document)
 
 
 def _path(key: str) -> KeyPath:
     return tuple(key.split("."))
 
 
-def _order(found: Found) -> tuple[bool, bool, str, int]:
-    """Errors first, then as they stand in their file, overrides last."""
-    place = found.place
-    return not found.problem.is_error, place.source.startswith("-s "), place.source, place.line or 0
+def _order(located: LocatedProblem) -> tuple[bool, bool, str, int]:
+    """Sort errors first, then by their line in the file, overrides last."""
+    place = located.place
+    return not located.problem.is_error, place.source.startswith("-s "), place.source, place.line or 0
 
 
 def _name_problems(experiment: Experiment) -> list[Problem]:
     name = experiment.run_name
     safe = slug(name)
     if name and not safe:
-        return [
-            Problem(
-                "run_name",
-                f"`run_name` is {quote(name)}: no letter or digit is left for a folder name",
-                "run_name: my_run",
-            )
-        ]
+        message = f"`run_name` is {quote(name)}: it has no letter or digit for a folder name"
+        return [Problem("run_name", message, "run_name: my_run")]
     if name != safe:
         return [Problem("run_name", f"`run_name` {quote(name)} becomes `{safe}` on disk", is_error=False)]
     return []
 
 
-def _required(checked: Checked) -> Experiment:
+def _required(checked: CheckedConfig) -> Experiment:
     if checked.experiment is None:
         raise config_error(checked.errors)
     return checked.experiment
 
 
-def config_error(errors: Sequence[Found]) -> ConfigError:
-    """Return one error that tells all: the first with its hint, the others below it."""
+def config_error(errors: Sequence[LocatedProblem]) -> ConfigError:
+    """Return one error with all problems: the first with its hint, the others below it."""
     first, *others = errors
-    lines = [str(first)]
-    for other in others:
-        lines.append(f"  also {other}" + (f" ({other.problem.hint})" if other.problem.hint else ""))
+    lines = [str(first), *(f"  also {other.with_hint}" for other in others)]
     return ConfigError("\n".join(lines), hint=first.problem.hint)
 
 
 def _plain(value: Any) -> Any:
-    """Return Python values as YAML would give them: lists for tuples, numbers for NumPy's, text for paths."""
+    """Return Python values as YAML would load them: tuples as lists, NumPy values as numbers, paths as text."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if hasattr(value, "tolist"):  # NumPy, without importing it
         return value.tolist()
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return str(value)
+    return value
 
 
 def document(experiment: Experiment) -> dict[str, Any]:
-    """Return the experiment as plain data, in the schema's order, without what is not set."""
+    """Return the experiment as plain data, in the schema's order, without unset keys."""
     plain: dict[str, Any] = _plain(_without_none(experiment.model_dump(by_alias=True)))
-    if experiment.backend == COMMAND:  # the program has its own policy, and checkpoints when it likes
+    if experiment.backend == COMMAND:  # the program has its own policy and checkpoints
         plain = {key: value for key, value in plain.items() if key not in ("policy", "checkpoint")}
         plain["algo"] = {key: value for key, value in plain["algo"].items() if key in ("name", "total_timesteps")}
     return plain
 
 
 def _without_none(value: dict[str, Any]) -> dict[str, Any]:
-    """Drop open keys; inside kwargs and overrides, None is a value."""
-    return {
-        key: _without_none(item) if isinstance(item, dict) and key not in ("kwargs", "overrides") else item
-        for key, item in value.items()
-        if item is not None
-    }
+    """Drop unset keys; inside kwargs and overrides, None is a value."""
+    kept = {}
+    for key, item in value.items():
+        if isinstance(item, dict) and key not in ("kwargs", "overrides"):
+            kept[key] = _without_none(item)
+        elif item is not None:
+            kept[key] = item
+    return kept
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML that both 1.1 and 1.2 readers understand alike, with lists of plain values on one line."""
+    """Writes YAML that readers of 1.1 and 1.2 understand alike, with lists of plain values on one line."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -175,8 +191,9 @@ def _represent_list(dumper: _Dumper, items: list[Any]) -> yaml.Node:
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
-    # PyYAML writes the Unicode line breaks into single quotes, where reading folds them away
-    style = '"' if any(char in text for char in "\x85\u2028\u2029\ufeff") else None
+    style = None
+    if any(char in text for char in "\x85\u2028\u2029\ufeff"):
+        style = '"'  # PyYAML would write Unicode line breaks into single quotes, and reading would fold them
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -202,7 +219,7 @@ def config_hash(experiment: Experiment) -> str:
 
 
 def group_hash(experiment: Experiment) -> str:
-    """Return the sha256 of what makes runs replicates of each other: all but `NOT_IN_GROUP`."""
+    """Return the sha256 of the keys that replicates have in common: all but `NOT_IN_GROUP`."""
     return _hash({key: value for key, value in document(experiment).items() if key not in NOT_IN_GROUP})
 
 
@@ -211,7 +228,7 @@ def _hash(data: dict[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Return data whose JSON is one-to-one: a mapping with other keys than text becomes its sorted pairs."""
+    """Return data with unambiguous JSON: a mapping with keys that are not text becomes its sorted pairs."""
     if isinstance(value, list):
         return [_canonical(item) for item in value]
     if not isinstance(value, dict):

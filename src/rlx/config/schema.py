@@ -1,4 +1,4 @@
-"""What an experiment is: the typed, strict config with a default for everything that has a sensible one."""
+"""The typed, strict config of an experiment, with a default for every key that has a sensible one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST_SEED = 2**32 - 1  # NumPy's legacy seeding, which SB3 calls, takes 32 bi
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with a config key; a note (`is_error` false) does not stop the run."""
+    """A problem with a config key; a note (`is_error` false) does not stop the run."""
 
     key: str
     message: str
@@ -23,15 +23,17 @@ class Problem:
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # most commands need few models
 
 
 def _integral(value: object) -> object:
-    """Read 1e5 as the whole number it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Read 1e5 as an integer."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
-# Strict, so that `true` is not 1 and "8" is not 8; not finite is not a number.
+# Strict: `true` is not 1, "8" is not 8, and NaN and infinity are not numbers.
 Text = Annotated[str, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -60,12 +62,16 @@ class Schedule(Section):
     def at(self, remaining: float) -> float:
         """Return the value when the share `remaining` (1 → 0) of the run is left."""
         start, end = self.linear or self.cosine or (0.0, 0.0)
-        weight = remaining if self.linear else (1 + math.cos(math.pi * (1 - remaining))) / 2
+        weight = remaining
+        if self.cosine:
+            weight = (1 + math.cos(math.pi * (1 - remaining))) / 2
         return end + (start - end) * weight
 
 
 def _rate_kind(value: object) -> str:
-    return "schedule" if isinstance(value, (dict, Schedule)) else "number"
+    if isinstance(value, (dict, Schedule)):
+        return "schedule"
+    return "number"
 
 
 Rate = Annotated[
@@ -102,10 +108,16 @@ class Env(Section):
     @field_validator("wrappers", mode="before")
     @classmethod
     def _short_forms(cls, value: object) -> object:
-        return [_wrapper(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return _wrappers(value)
 
 
-def _wrapper(item: object) -> object:
+def _wrappers(value: object) -> object:
+    if not isinstance(value, (list, tuple)):
+        return value
+    return [written_out(item) for item in value]
+
+
+def written_out(item: object) -> object:
     """Read `flatten`, `{frame_stack: {size: 4}}` and `{name: …, kwargs: …}` alike."""
     if isinstance(item, str):
         return {"name": item}
@@ -116,7 +128,7 @@ def _wrapper(item: object) -> object:
 
 
 class Algo(Section):
-    """What every algorithm has."""
+    """The keys of every algorithm."""
 
     name: Text
     total_timesteps: Count = 100_000
@@ -125,7 +137,7 @@ class Algo(Section):
 
     @property
     def says_length(self) -> bool:
-        """Whether `total_timesteps` means anything: a program of one's own need not be told how long to train."""
+        """Whether `total_timesteps` applies: the user's own program may choose its length itself."""
         return self.name != COMMAND or "total_timesteps" in self.model_fields_set
 
 
@@ -249,7 +261,7 @@ class Ars(Algo):
 
 
 class CustomAlgo(Algo):
-    """An algorithm class of one's own (`file.py:Class`, an SB3 subclass); `kwargs` go to its constructor."""
+    """The user's own algorithm class (`file.py:Class`, an SB3 subclass); `kwargs` go to its constructor."""
 
     kwargs: dict[str, Any] = {}
 
@@ -280,14 +292,14 @@ class Policy(Section):
 
 
 class CheckpointEvery(Section):
-    """How often to save, and how many `step_N` checkpoints to keep beside `best` and `latest`."""
+    """How often to save, and how many `step_N` checkpoints to keep in addition to `best` and `latest`."""
 
     save_every: Count | None = None
     keep: Natural = 3
 
 
 class EvalEnv(Section):
-    """The evaluation environment; what is left open is the training environment's."""
+    """The evaluation environment; unset keys are those of the training environment."""
 
     id: Annotated[str, Field(strict=True, min_length=1)] | None = None
     kwargs: dict[str, Any] | None = None
@@ -296,11 +308,11 @@ class EvalEnv(Section):
     @field_validator("wrappers", mode="before")
     @classmethod
     def _short_forms(cls, value: object) -> object:
-        return [_wrapper(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return _wrappers(value)
 
 
 class Scenario(Section):
-    """A variation of the evaluation environment, and what passes in it."""
+    """A variation of the evaluation environment, and the condition for passing it."""
 
     kwargs: dict[str, Any] = {}
     passes: Text | None = Field(None, alias="pass")
@@ -322,21 +334,21 @@ class EvalEvery(Section):
 
 
 class Plateau(Section):
-    """No gain for so many steps; a run that is above `below`, or without it above where it began, is left alone."""
+    """Stop without a gain for `steps` steps, but only below the return `below` (default: the return at the start)."""
 
     steps: Count
     below: Number | None = None
 
 
 class Budget(Section):
-    """What one seed may use at most."""
+    """The most that one seed may use."""
 
     seconds: Positive | None = None
     cpu_seconds: Positive | None = None
 
 
 class Stop(Section):
-    """Rules that end a seed early, all off by default; NaN and infinity always do."""
+    """Rules that end a seed early, all off by default; NaN and infinity always end a seed."""
 
     every: Count | None = None
     plateau: Plateau | None = None
@@ -355,7 +367,7 @@ class Wandb(Section):
 
 
 class Log(Section):
-    """Extra places the metrics go to, best effort, and how often a row is written."""
+    """Further places for the metrics (failures are ignored), and the interval between rows."""
 
     every: Count | None = None
     tensorboard: Flag = False
@@ -363,7 +375,7 @@ class Log(Section):
 
 
 class Resources(Section):
-    """What one seed needs (memory in GB); seeds run side by side within what the machine has."""
+    """The needs of one seed (memory in GB); seeds run in parallel as far as the machine allows."""
 
     cores: Count = 1
     gpus: NonNegative | None = None
@@ -371,9 +383,9 @@ class Resources(Section):
 
 
 class Source(Section):
-    """Where figures are read: a file (`{out}` is the job's folder) or what a command prints, and by which reader.
+    """The source of metrics: a file (`{out}` is the job's folder) or a command's output, and its reader.
 
-    `names` maps what rlx calls a figure to what the source calls it; `pattern` is for `stdout` (named groups).
+    `names` maps rlx's name of a metric to the source's name; `pattern` is for `stdout` (named groups).
     """
 
     reader: Literal["jsonl", "csv", "tensorboard", "stdout"]
@@ -384,10 +396,10 @@ class Source(Section):
 
 
 class Command(Section):
-    """A training by a program of the repository's own (`backend: command`).
+    """Training by the repository's own program (`backend: command`).
 
-    Placeholders of `train` and `resume`: `{seed}`, `{out}` (a folder of the seed's), `{steps}`, `{overrides}` (an
-    argument for every key of `overrides`, written as `override` says); in `resume` also `{checkpoint}`.
+    Placeholders of `train` and `resume`: `{seed}`, `{out}` (the seed's folder), `{steps}`, `{overrides}` (one argument
+    per key of `overrides`, in the form of `override`); in `resume` also `{checkpoint}`.
     """
 
     train: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -399,11 +411,12 @@ class Command(Section):
     checkpoint: Text = ""
     artifacts: tuple[Text, ...] = ()
     python_path: tuple[Text, ...] = (".",)
+    cwd: Text = ""
     minutes: Positive | None = None
 
 
 COMMAND = "command"
-"""The backend, and what a config says of env and algo where a program of the repository's own has them."""
+"""The backend's name; also the env and algo of a config whose program has its own."""
 
 
 def canonical_algorithm(name: str) -> str:
@@ -413,8 +426,12 @@ def canonical_algorithm(name: str) -> str:
 
 
 def _algo_kind(value: object) -> str:
-    name = value.get("name", "ppo") if isinstance(value, dict) else getattr(value, "name", "")
-    return name if name in ALGORITHMS else "custom"
+    name = getattr(value, "name", "")
+    if isinstance(value, dict):
+        name = value.get("name", "ppo")
+    if name not in ALGORITHMS:
+        return "custom"
+    return str(name)
 
 
 AnyAlgo = Annotated[
@@ -454,7 +471,8 @@ class Experiment(Section):
     command: Command | None = None
 
     def training_seeds(self) -> tuple[int, ...]:
-        """Return the training seeds this config asks for: a list as it stands, a count starting at `seed`."""
-        if self.seeds is None:
-            return (self.seed,)
-        return tuple(range(self.seed, self.seed + self.seeds)) if isinstance(self.seeds, int) else self.seeds
+        """Return the training seeds of this config: the list, or as many as the count, starting at `seed`."""
+        if isinstance(self.seeds, tuple):
+            return self.seeds
+        count = self.seeds or 1
+        return tuple(range(self.seed, self.seed + count))

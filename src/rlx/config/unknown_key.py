@@ -1,10 +1,10 @@
-"""What was meant by a key that does not exist."""
+"""Hints for unknown keys: the key that the user probably meant."""
 
 from __future__ import annotations
 
-from rlx.config.keys import OTHER_NAMES
+from rlx.config.key_docs import OTHER_NAMES
 from rlx.config.schema import Problem
-from rlx.config.sections import algorithms_with, all_keys, dotted, keys
+from rlx.config.schema_map import algorithms_with, all_keys, dotted, keys
 from rlx.config.yaml_lines import KeyPath
 from rlx.errors import did_you_mean
 
@@ -15,25 +15,27 @@ def unknown_key(path: KeyPath, algorithm: str) -> Problem:
 
 
 def _hint(path: KeyPath, algorithm: str) -> str:
-    word, section = str(path[-1]), path[:-1]
+    word = str(path[-1])
+    section = path[:-1]
     known = all_keys(algorithm)
-    for meant in (
-        _by_other_name(word, known),
-        _of_other_algorithm(word, section, algorithm),
-        f"did you mean `{known[word]}`?" if word in known else None,
-        _close_in_section(word, section, algorithm),
-        _close_anywhere(word, known),
-    ):
-        if meant:
-            return meant
-    where = f"`{dotted(section)}` has" if section else "a config has"
-    return f"{where}: {', '.join(keys(section, algorithm)) or 'no keys'}"
+    meant = _by_other_name(word, known)
+    if meant is None:
+        foreign = _of_other_algorithm(word, section, algorithm)
+        if foreign:
+            return foreign
+        meant = known.get(word) or _close_in_section(word, section, algorithm) or _close_anywhere(word, known)
+    if meant:
+        return f"did you mean `{meant}`?"
+    place = f"`{dotted(section)}`"
+    if not section:
+        place = "a config"
+    return f"{place} has: {', '.join(keys(section, algorithm)) or 'no keys'}"
 
 
 def _by_other_name(word: str, known: dict[str, str]) -> str | None:
-    """Look in the names other libraries use; a name of an algorithm that this is not, is no help."""
+    """Return the key for a name of another library, if this config's algorithm has that key."""
     meant = OTHER_NAMES.get(word.lower().replace("-", "_"))
-    return f"did you mean `{meant}`?" if meant in known.values() else None
+    return next((key for key in known.values() if key == meant), None)
 
 
 def _of_other_algorithm(word: str, section: KeyPath, algorithm: str) -> str | None:
@@ -48,16 +50,17 @@ def _close_in_section(word: str, section: KeyPath, algorithm: str) -> str | None
     known = keys(section, algorithm)
     near = did_you_mean(word, known) or next((key for key in known if _is_short_for(key, word)), None)
     if near:
-        return f"did you mean `{dotted((*section, near))}`?"
+        return dotted((*section, near))
     others = {name: meant for name, meant in OTHER_NAMES.items() if meant.rpartition(".")[0] == dotted(section)}
     meant = others.get(did_you_mean(word, list(others)) or "")
-    return f"did you mean `{meant}`?" if meant in all_keys(algorithm).values() else None
+    return next((key for key in all_keys(algorithm).values() if key == meant), None)
 
 
-def _is_short_for(one: str, other: str) -> bool:
-    return min(len(one), len(other)) >= 3 and (one.startswith(other) or other.startswith(one))
+def _is_short_for(key: str, word: str) -> bool:
+    return min(len(key), len(word)) >= 3 and (key.startswith(word) or word.startswith(key))
 
 
 def _close_anywhere(word: str, known: dict[str, str]) -> str | None:
-    near = did_you_mean(word, list(known)) if len(word) > 4 else None
-    return f"did you mean `{known[near]}`?" if near else None
+    if len(word) <= 4:
+        return None
+    return known.get(did_you_mean(word, list(known)) or "")

@@ -1,4 +1,4 @@
-"""Validate plain data against the schema and put every problem into one clear line."""
+"""Validate plain data against the schema; every problem is one clear line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rlx.config.keys import MEANINGS
+from rlx.config.key_docs import MEANINGS
 from rlx.config.schema import ALGORITHMS, COMMAND, SCHEMA, Experiment, Problem, canonical_algorithm
-from rlx.config.sections import REPEATED, SCHEDULED, choices, dotted, expected, fields, keys, section
+from rlx.config.schema_map import REPEATED, SCHEDULED, choices, dotted, expected, fields, keys, section
 from rlx.config.unknown_key import unknown_key
 from rlx.config.yaml_lines import KeyPath
-from rlx.errors import did_you_mean
+from rlx.errors import hint_for
 
 LONGEST_QUOTE = 60
 
@@ -25,17 +25,19 @@ def validate(data: dict[str, Any]) -> tuple[Experiment | None, dict[KeyPath, Pro
         experiment = Experiment.model_validate(prepared)
     except ValidationError as error:
         return None, problems | _problems(error, prepared, skip_algo=("algo", "name") in problems)
-    return (None if problems else experiment), problems
+    if problems:
+        return None, problems
+    return experiment, {}
 
 
 def _problems(error: ValidationError, data: dict[str, Any], *, skip_algo: bool) -> dict[KeyPath, Problem]:
-    """Return one problem a key, the deepest where a union has several; of an unknown algorithm, nothing more."""
+    """Return one problem per key (the deepest if a union has several), and only one for an unknown algorithm."""
     algorithm = _algorithm(data)
     problems: dict[KeyPath, Problem] = {}
-    for one in error.errors(include_url=False):
-        path = _field_path(one["loc"], data, algorithm, is_missing=one["type"] == "missing")
+    for detail in error.errors(include_url=False):
+        path = _field_path(detail["loc"], data, algorithm, is_missing=detail["type"] == "missing")
         if not (skip_algo and path[0] == "algo"):
-            problems.setdefault(path, _problem(one["type"], path, data, algorithm))
+            problems.setdefault(path, _problem(detail["type"], path, data, algorithm))
     return {path: problem for path, problem in problems.items() if not _has_deeper(path, problems)}
 
 
@@ -44,11 +46,13 @@ def _has_deeper(path: KeyPath, problems: dict[KeyPath, Problem]) -> bool:
 
 
 def _prepare(data: dict[str, Any]) -> tuple[dict[str, Any], dict[KeyPath, Problem]]:
-    """Fill in the algorithm, spell its name, and leave out keys set to null, which means the default."""
+    """Fill in the algorithm, normalise its name, and drop keys set to null, which stands for the default."""
     problems: dict[KeyPath, Problem] = {}
     prepared = {key: value for key, value in data.items() if key != "schema"}
     if data.get("schema", SCHEMA) != SCHEMA:
-        hint = "it was written by a newer rlx: upgrade" if _is_newer(data["schema"]) else f"schema: {SCHEMA}"
+        hint = f"schema: {SCHEMA}"
+        if isinstance(data["schema"], int) and data["schema"] > SCHEMA:
+            hint = "it was written by a newer rlx: upgrade"
         problems[("schema",)] = Problem("schema", f"config format {quote(data['schema'])} is not known", hint)
     is_command = prepared.get("backend") == COMMAND
     if is_command and prepared.get("env") is None:
@@ -57,13 +61,10 @@ def _prepare(data: dict[str, Any]) -> tuple[dict[str, Any], dict[KeyPath, Proble
         prepared["algo"] = {}
     if isinstance(prepared["algo"], dict):
         name = prepared["algo"].get("name")
-        name = (
-            (COMMAND if is_command else "ppo")
-            if name is None
-            else canonical_algorithm(name)
-            if isinstance(name, str)
-            else name
-        )
+        if name is None:
+            name = ("ppo", COMMAND)[is_command]
+        elif isinstance(name, str):
+            name = canonical_algorithm(name)
         prepared["algo"] = {**prepared["algo"], "name": name}
         is_known = name in ALGORITHMS or (is_command and name == COMMAND)
         if isinstance(name, str) and not is_known and ":" not in name:
@@ -71,19 +72,16 @@ def _prepare(data: dict[str, Any]) -> tuple[dict[str, Any], dict[KeyPath, Proble
     return _without_nulls(prepared, (), _algorithm(prepared)), problems
 
 
-def _is_newer(version: object) -> bool:
-    return isinstance(version, int) and version > SCHEMA
-
-
 def _unknown_algorithm(name: str) -> Problem:
-    near = did_you_mean(name, list(ALGORITHMS))
-    hint = f"did you mean `{near}`?" if near else f"known: {', '.join(ALGORITHMS)}, or `file.py:Class`"
-    return Problem("algo.name", f"unknown algorithm `{name}`", hint)
+    known = f"known: {', '.join(ALGORITHMS)}, or `file.py:Class`"
+    return Problem("algo.name", f"unknown algorithm `{name}`", hint_for(name, list(ALGORITHMS), otherwise=known))
 
 
 def _algorithm(data: dict[str, Any]) -> str:
     algo = data.get("algo")
-    return str(algo.get("name", "ppo")) if isinstance(algo, dict) else "ppo"
+    if not isinstance(algo, dict):
+        return "ppo"
+    return str(algo.get("name", "ppo"))
 
 
 def _without_nulls(data: dict[str, Any], path: KeyPath, algorithm: str) -> dict[str, Any]:
@@ -93,34 +91,42 @@ def _without_nulls(data: dict[str, Any], path: KeyPath, algorithm: str) -> dict[
         here = (*path, key)
         if value is None and key in known:
             continue
-        is_section = isinstance(value, dict) and section(here, algorithm) is not None
-        kept[str(key)] = _without_nulls(value, here, algorithm) if is_section else value
+        if isinstance(value, dict) and section(here, algorithm) is not None:
+            value = _without_nulls(value, here, algorithm)
+        kept[str(key)] = value
     return kept
 
 
 def _field_path(location: KeyPath, data: dict[str, Any], algorithm: str, *, is_missing: bool) -> KeyPath:
-    """Return the key an error is about: pydantic's location without union tags, no deeper than a section's key."""
+    """Return the key of an error: pydantic's location without union tags, no deeper than a section's key."""
     path: KeyPath = ()
     node: Any = data
     for index, part in enumerate(location):
-        is_there = part in node if isinstance(node, dict) else isinstance(node, list) and isinstance(part, int)
+        is_item = isinstance(node, list) and isinstance(part, int)
+        is_there = is_item or (isinstance(node, dict) and part in node)
         if not is_there and not (is_missing and index == len(location) - 1 and isinstance(node, dict)):
             continue
         path = (*path, part)
         if section(path, algorithm) is None and path not in REPEATED:
             break
-        node = _at(data, path) if is_there else None
+        node = None
+        if is_there:
+            node = _at(data, path)
     return path
 
 
 def _problem(kind: str, path: KeyPath, data: dict[str, Any], algorithm: str) -> Problem:
-    key, name = dotted(path), str(path[-1])
-    around, model = _at(data, path[:-1]), section(path[:-1], algorithm)
+    key = dotted(path)
+    name = str(path[-1])
+    around = _at(data, path[:-1])
+    model = section(path[:-1], algorithm)
     if kind == "missing" and isinstance(around, dict) and name not in around:
         return Problem(key, f"`{key}` is missing", _MISSING_HINTS.get(key) or _meaning(path))
     if isinstance(around, list) or model is None:
-        wanted = "a name, or `name: {argument: value}`" if isinstance(around, list) else "a mapping"
-        return Problem(key, f"`{key}` is {quote(around[path[-1]])}; expected {wanted}", _meaning(path[:-1]))
+        form = "a mapping"
+        if isinstance(around, list):
+            form = "a name, or `name: {argument: value}`"
+        return Problem(key, f"`{key}` is {quote(around[path[-1]])}; expected {form}", _meaning(path[:-1]))
     if name not in fields(model):
         return unknown_key(path, algorithm)
     hint = _value_hint(path, around[name], choices(model, name)) or _meaning(path)
@@ -131,7 +137,9 @@ def _meaning(path: KeyPath) -> str | None:
     key = dotted(tuple(part for part in path if isinstance(part, str)))
     if path[:2] == ("eval", "scenarios"):
         key = dotted((*path[:2], *path[3:]))
-    return f"`{key}`: {MEANINGS[key]}" if key in MEANINGS else None
+    if key not in MEANINGS:
+        return None
+    return f"`{key}`: {MEANINGS[key]}"
 
 
 _MISSING_HINTS = {
@@ -148,12 +156,14 @@ def _at(data: Any, path: KeyPath) -> Any:
 
 
 def quote(value: object) -> str:
-    """Return a value as JSON, cut to a line."""
+    """Return a value as JSON, shortened to one line."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError):
         text = repr(value)
-    return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+    if len(text) > LONGEST_QUOTE:
+        return text[: LONGEST_QUOTE - 1] + "…"
+    return text
 
 
 def _value_hint(path: KeyPath, value: object, words: list[str]) -> str | None:
@@ -174,10 +184,9 @@ _WITH_UNIT = re.compile(r"^([0-9]+(?:\.[0-9]+)?) ?([kKmM])$")
 
 def _text_hint(key: str, value: str, words: list[str]) -> str | None:
     if words:
-        near = did_you_mean(value, words)
-        return f"did you mean `{near}`?" if near else None
+        return hint_for(value, words)
     if match := _WITH_UNIT.match(value):
-        number = float(match[1]) * (1000 if match[2] in "kK" else 1_000_000)
+        number = float(match[1]) * {"k": 1000, "m": 1_000_000}[match[2].lower()]
         return f"{key}: {int(number)}"
     try:
         float(value)

@@ -1,10 +1,11 @@
-"""YAML as plain data, together with the file and line every key was written on."""
+"""YAML as plain data, with the file and line of every key."""
 
 from __future__ import annotations
 
 import os
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,27 @@ from rlx.errors import ConfigError, FileDamaged, NotFound, did_you_mean
 
 KeyPath = tuple[str | int, ...]
 
-LARGEST_FILE = 1_000_000  # bytes; a config is a page, and a checkpoint given by mistake is not
-LARGEST_TREE = 20_000  # values after aliases are written out
+LARGEST_FILE = 1_000_000  # bytes; a larger file is not a config, but perhaps a checkpoint
+LARGEST_TREE = 20_000  # values after aliases are expanded
 SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something was written: a file and a line, or a command-line override."""
+    """The origin of a key: a file and a line, or a command-line override."""
 
     source: str
     line: int | None = None
 
     def __str__(self) -> str:
-        return self.source if self.line is None else f"{self.source}:{self.line}"
+        if self.line is None:
+            return self.source
+        return f"{self.source}:{self.line}"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A mapping and the place of each of its keys, addressed by path; of a file also the hash of its bytes."""
+    """A mapping and the place of each key, by its path; a document from a file has the hash of its bytes."""
 
     source: str
     data: dict[str, Any]
@@ -42,7 +45,7 @@ class Document:
     sha256: str = ""
 
     def place(self, path: KeyPath) -> Place:
-        """Return where a key stands, or the nearest key around it; the whole file where there is none."""
+        """Return the place of a key, of the nearest key around it, or else of the whole file."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.places:
                 return self.places[path[:length]]
@@ -50,23 +53,25 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Sort:
-    """What a file is meant to be, and how one begins or is made, for what is said about a bad one."""
+class FileKind:
+    """The kind of a file, with a hint for how to write one; used in error messages."""
 
     noun: str = "config"
     hint: str = "start with `env: {id: CartPole-v1}`"
+    most_values: int = LARGEST_TREE
 
     @property
     def is_config(self) -> bool:
         return self.noun == "config"
 
 
-CONFIG = Sort()
+CONFIG = FileKind()
+RUN_SNAPSHOT = FileKind("config snapshot", "restore the file from a copy", most_values=10 * LARGEST_TREE)
 NAME_ONE = "name a YAML file"
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML with the scalars of YAML 1.2 where 1.1 surprises: `3e-4` is a number, dates and `1:30` are text."""
+    """Safe YAML with scalars as in YAML 1.2: `3e-4` is a number, dates and `1:30` are text."""
 
 
 _Loader.yaml_constructors = {
@@ -104,82 +109,96 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 
 
 def shown(path: Path | str) -> str:
-    """Return a path or argument as it can be printed on one line, whatever its bytes are."""
+    """Return a path or argument in a form that prints on one line, whatever its bytes are."""
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def read(path: Path, *, sort: Sort = CONFIG) -> Document:
-    """Read a config file, or one of another sort; every way a file can be bad is one line with a hint."""
+def read(path: Path, *, kind: FileKind = CONFIG) -> Document:
+    """Read a config file, or a file of another kind; every error is one line with a hint."""
     source = shown(path)
-    content = _bytes(path, source, sort)
-    return replace(parse(_decode(content, source), source=source, sort=sort), sha256=files.sha256(content))
+    content = _bytes(path, source, kind)
+    return replace(parse(_decode(content, source), source=source, kind=kind), sha256=files.sha256(content))
 
 
-def read_text(path: Path, *, sort: Sort = CONFIG) -> str:
-    """Read a file that is a page of UTF-8 text."""
+def read_text(path: Path, *, kind: FileKind = CONFIG) -> str:
+    """Read a small file of UTF-8 text."""
     source = shown(path)
-    return _decode(_bytes(path, source, sort), source)
+    return _decode(_bytes(path, source, kind), source)
 
 
-def parse(text: str, *, source: str, sort: Sort = CONFIG) -> Document:
+def parse(text: str, *, source: str, kind: FileKind = CONFIG) -> Document:
     """Parse the text of a config file."""
     node = _compose(text, source)
     if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
-        raise ConfigError(f"{source}: the {sort.noun} is empty", hint=sort.hint)
+        raise ConfigError(f"{source}: the {kind.noun} is empty", hint=kind.hint)
     if not isinstance(node, yaml.MappingNode):
-        kind = "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
-        raise ConfigError(
-            f"{source}:{_line(node)}: a {sort.noun} is a mapping of keys to values; this is {kind}", hint=sort.hint
-        )
-    tree = _Tree(source)
+        actual = "a single value"
+        if isinstance(node, yaml.SequenceNode):
+            actual = "a list"
+        message = f"{source}:{_line(node)}: a {kind.noun} is a mapping of keys to values; this is {actual}"
+        raise ConfigError(message, hint=kind.hint)
+    tree = _Tree(source, kind.most_values)
     return Document(source, tree.build(node, ()), tree.places)
 
 
 def value(text: str, *, source: str) -> Any:
     """Parse one YAML value, as in an override."""
     node = _compose(text, source)
-    return None if node is None else _Tree(source).build(node, ())
+    if node is None:
+        return None
+    return _Tree(source).build(node, ())
 
 
-def _bytes(path: Path, source: str, sort: Sort) -> bytes:
+def _bytes(path: Path, source: str, kind: FileKind) -> bytes:
     try:
         with files.reading(path) as stream:
             content = stream.read(LARGEST_FILE + 1)
     except FileDamaged:
         if not path.is_dir():
-            raise ConfigError(f"{source}: no plain file, or too large for a {sort.noun}", hint=sort.hint) from None
+            message = f"{source}: not a regular file, or too large for a {kind.noun}"
+            raise ConfigError(message, hint=kind.hint) from None
+        hint = kind.hint
+        if kind.is_config:
+            hint = NAME_ONE
         inside = _configs_in(path)
-        raise ConfigError(
-            f"{source}: this is a folder, not a {sort.noun} file",
-            hint=f"name a file in it: {', '.join(map(shown, inside[:5]))}" if inside else NAME_ONE,
-        ) from None
+        if inside:
+            hint = f"name a file in it: {', '.join(map(shown, inside[:5]))}"
+        raise ConfigError(f"{source}: this is a folder, not a {kind.noun} file", hint=hint) from None
     except (FileNotFoundError, NotADirectoryError):
-        hint = near_files(path) if sort.is_config else sort.hint
-        raise NotFound(f"no {sort.noun} file `{source}`", hint=hint) from None
+        hint = kind.hint
+        if kind.is_config:
+            hint = near_files(path)
+        raise NotFound(f"no {kind.noun} file `{source}`", hint=hint) from None
     except ValueError:  # a NUL in the name
-        raise NotFound(f"no {sort.noun} file {source!r}", hint=near_files(Path("configs/x.yaml"))) from None
+        raise NotFound(f"no {kind.noun} file {source!r}", hint=near_files(Path("configs/x.yaml"))) from None
     except OSError as error:
         raise ConfigError(
-            f"{source}: cannot be read: {error.strerror or error}", hint=f"look at its permissions: ls -l {source}"
+            f"{source}: cannot be read: {error.strerror or error}", hint=f"check its permissions: ls -l {source}"
         ) from None
     if len(content) > LARGEST_FILE:
-        raise ConfigError(
-            f"{source}: too large for a {sort.noun} (over 1 MB)", hint=NAME_ONE if sort.is_config else sort.hint
-        )
+        hint = kind.hint
+        if kind.is_config:
+            hint = NAME_ONE
+        raise ConfigError(f"{source}: too large for a {kind.noun} (over 1 MB)", hint=hint)
     return content
 
 
 def near_files(path: Path) -> str:
-    """Say which config file may have been meant."""
+    """Return a hint with the config file that the user probably meant."""
     folders = {folder.resolve(): folder for folder in (Path("configs"), Path(), path.parent)}.values()
     known = [file for folder in folders for file in _configs_in(folder)]
     names = {file.stem: file for file in reversed(known)}
-    close = did_you_mean(path.stem if path.suffix in SUFFIXES else path.name, list(names))
+    name = path.name
+    if path.suffix in SUFFIXES:
+        name = path.stem
+    close = did_you_mean(name, list(names))
     if close:
         return f"did you mean `{shown(names[close])}`?"
     if path.stem in catalog.names():
         return f"did you mean `{catalog.PREFIX}{path.stem}`?"
-    return f"there are: {', '.join(map(shown, known[:5]))}" if known else "make one: rlx init --here"
+    if known:
+        return f"there are: {', '.join(map(shown, known[:5]))}"
+    return "create one: rlx init --here"
 
 
 def _configs_in(folder: Path) -> list[Path]:
@@ -202,7 +221,7 @@ def _decode(content: bytes, source: str) -> str:
 
 def _compose(text: str, source: str) -> yaml.Node | None:
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+        node = _nodes(text)
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(error, text, source) from None
     except yaml.reader.ReaderError as error:
@@ -216,22 +235,29 @@ def _compose(text: str, source: str) -> yaml.Node | None:
     return node
 
 
+@lru_cache(maxsize=32)
+def _nodes(text: str) -> yaml.Node | None:
+    """Return the nodes of a text, which nothing changes; a command reads the documents of its study many times."""
+    node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+    return node
+
+
 def _syntax_error(error: yaml.MarkedYAMLError, text: str, source: str) -> ConfigError:
     mark = error.problem_mark or error.context_mark
-    line = mark.line + 1 if mark else 1
+    line = 1
+    hint = "check its syntax"
+    if mark:
+        line = mark.line + 1
+        hint = f"check colons, quotes and indentation around column {mark.column + 1}"
     if r"'\t'" in (error.problem or "") or _is_indented_by_tab(text, line):
-        return ConfigError(
-            f"{source}:{line}: a tab where YAML wants spaces", hint="replace the tabs of this line by spaces"
-        )
-    what = " ".join(part for part in (error.context, error.problem) if part)
-    where = f"look at colons, quotes and indentation around column {mark.column + 1}" if mark else "look at its syntax"
-    return ConfigError(f"{source}:{line}: not valid YAML: {what}", hint=where)
+        message = f"{source}:{line}: a tab, but YAML needs spaces"
+        return ConfigError(message, hint="replace the tabs of this line by spaces")
+    problem = " ".join(part for part in (error.context, error.problem) if part)
+    return ConfigError(f"{source}:{line}: not valid YAML: {problem}", hint=hint)
 
 
 def _is_indented_by_tab(text: str, line: int) -> bool:
-    lines = text.splitlines()
-    written = lines[line - 1] if line <= len(lines) else ""
-    return "\t" in written[: len(written) - len(written.lstrip())]
+    return any("\t" in re.match(r"\s*", written)[0] for written in text.splitlines()[line - 1 : line])  # type: ignore[index]
 
 
 def _line(node: yaml.Node) -> int:
@@ -239,10 +265,11 @@ def _line(node: yaml.Node) -> int:
 
 
 class _Tree:
-    """Builds plain data from YAML nodes and notes where each key stands."""
+    """Builds plain data from YAML nodes and records the place of each key."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, most_values: int = LARGEST_TREE) -> None:
         self.source = source
+        self._most_values = most_values
         self.places: dict[KeyPath, Place] = {}
         self._loader = _Loader("")
         self._open: list[yaml.Node] = []
@@ -251,14 +278,18 @@ class _Tree:
     def build(self, node: yaml.Node, path: KeyPath) -> Any:
         """Return the node as None, bool, int, float, str, list or dict."""
         self._size += 1
-        if self._size > LARGEST_TREE or len(path) > 50:
+        if self._size > self._most_values or len(path) > 50:
             raise ConfigError(f"{self.source}:{_line(node)}: too many or too deep values", hint="use fewer aliases")
         if node in self._open:
             raise ConfigError(f"{self.source}:{_line(node)}: an alias refers to itself", hint="write the value out")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         self._open.append(node)
-        built = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
+        built: Any
+        if isinstance(node, yaml.MappingNode):
+            built = self._mapping(node, path)
+        else:
+            built = self._sequence(node, path)
         self._open.pop()
         return built
 
@@ -267,13 +298,15 @@ class _Tree:
             raise self._bad_tag(node)
         try:
             built = self._loader.construct_object(node)
-            return built if not isinstance(built, str) else built.encode().decode()
+            if isinstance(built, str):
+                built.encode()
         except UnicodeEncodeError:
             raise ConfigError(
                 f"{self.source}:{_line(node)}: half a character (a lone surrogate)", hint="remove it"
             ) from None
         except ValueError as error:  # an integer of more digits than Python reads, an explicit tag on a bad scalar
-            raise ConfigError(f"{self.source}:{_line(node)}: {error}", hint="look at this value") from None
+            raise ConfigError(f"{self.source}:{_line(node)}: {error}", hint="check this value") from None
+        return built
 
     def _sequence(self, node: yaml.Node, path: KeyPath) -> list[Any]:
         self._refuse_tag(node, "seq")
@@ -293,8 +326,8 @@ class _Tree:
             if key in own:
                 where = ".".join(map(str, (*path, key)))
                 raise ConfigError(
-                    f"{self.source}:{_line(key_node)}: key `{where}` is there twice",
-                    hint=f"it is on line {own[key]} already: keep one",
+                    f"{self.source}:{_line(key_node)}: key `{where}` appears twice",
+                    hint=f"it is already on line {own[key]}: keep one",
                 )
             own[key] = _line(key_node)
             self._forget(built, (*path, key))
@@ -303,9 +336,11 @@ class _Tree:
         return built
 
     def _merged(self, node: yaml.Node, path: KeyPath) -> dict[Any, Any]:
-        """Return what `<<: *anchor` brings in; keys written out win, and keep their places."""
+        """Return the mapping of `<<: *anchor`; keys that are written out win and keep their places."""
         kept = {place: self.places[place] for place in self.places if place[: len(path)] == path and place != path}
-        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        sources = [node]
+        if isinstance(node, yaml.SequenceNode):
+            sources = node.value
         merged: dict[Any, Any] = {}
         for source in reversed(sources):
             if not isinstance(source, yaml.MappingNode):
@@ -315,7 +350,7 @@ class _Tree:
         return merged
 
     def _forget(self, built: dict[Any, Any], path: KeyPath) -> None:
-        """Drop the places under a key that `<<` brought in and that is now written out."""
+        """Drop the places under a key that came from `<<` and is now written out."""
         if path[-1] in built:
             self.places = {place: at for place, at in self.places.items() if place[: len(path)] != path}
 

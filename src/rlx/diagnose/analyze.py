@@ -1,131 +1,214 @@
-"""What happened in a run, when, and how sure that is: the shape of every seed's curve and of the run as a whole."""
+"""What happened in a run, when, and how certain that is: the shape of every seed's curve and of the whole run."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rlx.diagnose.case import RETURN, Case, SeedCase
-from rlx.diagnose.curve import FEWEST_POINTS, Answer, Shape
+from rlx.diagnose.curve_shape import FEWEST_POINTS, Answer, CurveShape, classify_curve, pool_curves, seeds_rise_at_end
 from rlx.diagnose.finding import Finding
-from rlx.figures import figure
+from rlx.diagnose.run_case import RETURN, RunCase, SeedCase
+from rlx.diagnose.seed_outcomes import seed_outcomes
+from rlx.number_format import figure, plain
 
-SPARKS = 60
+CURVE_POINTS = 60
+SEVERAL_SEEDS = 4
+FALLS: tuple[Answer, ...] = ("collapsed", "unstable", "declining")
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """The answer most seeds give, and how many of them; `line` is the sentence."""
+    """The answer of a run's seeds together, and how many of them give it alone. `line` is the sentence.
+
+    `stuck` are the seeds that gained almost nothing while others learned.
+    """
 
     answer: Answer
     agree: int
+    stuck: tuple[int, ...]
     line: str
     seeds: tuple[dict[str, Any], ...]
     missing: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
         """Return the analysis as JSON-able data."""
-        return {
-            "answer": self.answer, "agree": self.agree, "line": self.line, "seeds": list(self.seeds),
-            "missing": list(self.missing),
-        }  # fmt: skip
+        lists = {"seeds": list(self.seeds), "stuck": list(self.stuck), "missing": list(self.missing)}
+        return {**vars(self), **lists}
 
 
-def analyze(case: Case) -> Analysis:
-    """Say what happened; where nothing can be said, why."""
-    told = {seed.seed: case.shapes[seed.seed] for seed in case.seeds if case.shapes[seed.seed].answer != "unknown"}
-    counts = Counter(shape.answer for shape in told.values())
-    answer: Answer = max(counts, key=lambda one: counts[one], default="unknown")
-    agree = counts[answer]
-    return Analysis(
-        answer,
-        agree,
-        _line(case, answer, [shape for shape in told.values() if shape.answer == answer]),
-        tuple(_seed(seed, case) for seed in case.seeds),
-        missing(case),
-    )
+def analyze(case: RunCase) -> Analysis:
+    """Say what happened in a run, or why nothing can be said."""
+    stuck = stuck_seeds(case)
+    known = {seed: shape for seed, shape in case.shapes.items() if shape.answer != "unknown"}
+    learners = {seed: shape for seed, shape in known.items() if seed not in stuck}
+    together = _shape_together(case, tuple(learners))
+    answer = _joint_answer(together, [shape.answer for shape in learners.values()])
+    if answer in ("still rising", "levelled off") and len(learners) >= SEVERAL_SEEDS:
+        answer = _end_of_rise(case, tuple(learners), together) or answer
+    agreeing = [shape for shape in learners.values() if shape.answer == answer]
+    line = _line(case, answer, agreeing, together)
+    if 2 * len(stuck) > len(case.seeds):
+        line = f"{_stuck_text(case, stuck)}; {line}"
+    elif stuck:
+        line += f"; {_stuck_text(case, stuck)}"
+    return Analysis(answer, len(agreeing), stuck, line, tuple(_seed(seed, case) for seed in case.seeds), missing(case))
 
 
-def _line(case: Case, answer: Answer, shapes: list[Shape]) -> str:
-    if not shapes:
+def stuck_seeds(case: RunCase) -> tuple[int, ...]:
+    """Return the seeds that gained almost nothing while others learned. A seed that fell back is not stuck."""
+    fallen = [seed for seed, shape in case.shapes.items() if shape.answer in ("collapsed", "declining", "unstable")]
+    return tuple(sorted(seed for seed in seed_outcomes(case).stuck if seed not in fallen))
+
+
+def _stuck_text(case: RunCase, stuck: Sequence[int]) -> str:
+    names = ", ".join(map(str, stuck))
+    outcomes = seed_outcomes(case)
+    mean = sum(outcomes.scores[seed] for seed in stuck) / len(stuck)
+    best = max(outcomes.scores.values())
+    noun = "seed" if len(stuck) == 1 else "seeds"
+    scores = f"{outcomes.metric} {figure(mean)}, best {figure(best)}"
+    return f"{len(stuck)} of {len(case.seeds)} seeds stuck ({noun} {names}: {scores})"
+
+
+def _shape_together(case: RunCase, seeds: Sequence[int]) -> CurveShape:
+    """Classify the mean curve of seeds: noise that hides a trend of one seed averages out over several."""
+    curves = [case.seed(seed).curve for seed in seeds]
+    steps, values = pool_curves([(curve.steps, curve.values) for curve in curves])
+    floors = [case.curve_floor(case.seed(seed)) for seed in seeds]
+    known = [floor for floor in floors if floor is not None]
+    floor = None
+    if known and len(known) == len(floors):
+        floor = float(np.median(known))
+    best = case.reachable
+    if floor is None or best is None or best <= floor:
+        best = None
+    return classify_curve(steps, values, floor=floor, best=best)
+
+
+def _joint_answer(together: CurveShape, answers: Sequence[Answer]) -> Answer:
+    """Return the answer for all seeds: that of their mean curve, unless half of them agree on a fall or on swings.
+
+    Seeds that fall or swing at different times cancel out in the mean.
+    """
+    if not answers:
+        return "unknown"
+    counts = Counter(answers)
+    for answer in FALLS:
+        if 2 * counts[answer] >= len(answers):
+            return answer
+    most: Answer = max(counts, key=lambda candidate: counts[candidate])
+    if together.answer == "unknown" or (together.answer == "flat" and 2 * counts[most] > len(answers)):
+        return most
+    if together.answer == "levelled off" and 2 * counts["still rising"] > len(answers):
+        return "still rising"
+    return together.answer
+
+
+def _end_of_rise(case: RunCase, seeds: Sequence[int], together: CurveShape) -> Answer | None:
+    """Say whether several seeds still rise, from the trends at the end of their curves; None if they cannot tell."""
+    curves = [case.seed(seed).curve for seed in seeds]
+    rise = together.end - together.start
+    if rise <= 0:
+        return None
+    is_rising = seeds_rise_at_end([(curve.steps, curve.values) for curve in curves], rise)
+    if is_rising is None:
+        return None
+    return "still rising" if is_rising else "levelled off"
+
+
+def _line(case: RunCase, answer: Answer, agreeing: Sequence[CurveShape], together: CurveShape) -> str:
+    if answer == "unknown":
         return "nothing can be said yet: fewer than five returns on every seed"
-    start, end, peak = (float(np.median([getattr(one, name) for one in shapes])) for name in ("start", "end", "peak"))
-    on = f" on {len(shapes)} of {len(case.seeds)} seeds" if len(case.seeds) > 1 else ""
-    moves = f"{figure(start)} → {figure(end)}" + (
-        f", peak {figure(peak)}" if answer in ("collapsed", "unstable") else ""
-    )
-    beside = f" (random policy {figure(case.random.mean)})" if case.random else ""
-    return f"{answer}{on}: return {moves}{beside}, {_when(answer, shapes)}"
+    shapes = agreeing or [together]
+    line: str = answer
+    if answer == "levelled off":
+        line += f" since step {_median(shapes, 'settled'):,.0f}"
+    if len(case.seeds) > 1:
+        line += f" on {len(agreeing)} of {len(case.seeds)} seeds"
+        if together.answer == answer and len(agreeing) < len(case.seeds):
+            line += ", and in their mean"
+    line += f": return {figure(_median(shapes, 'start'))} → {figure(_median(shapes, 'end'))}"
+    if len(shapes) > 1:
+        line += " (medians over these seeds)"
+    if answer in ("collapsed", "unstable"):
+        line += f", peak {figure(_median(shapes, 'peak'))}"
+    if case.random:
+        line += f", random policy {figure(case.random.mean)}"
+    return f"{line}, {_when(answer, shapes)}"
 
 
-def _when(answer: Answer, shapes: list[Shape]) -> str:
-    def median(name: str) -> str:
-        return f"{float(np.median([getattr(one, name) for one in shapes])):,.0f}"
+def _median(shapes: Sequence[CurveShape], name: str) -> float:
+    return float(np.median([getattr(shape, name) for shape in shapes]))
 
-    if answer == "flat":
-        return f"a change of less than {figure(float(np.median([one.visible for one in shapes])))} would not show"
-    sure = f"{min(one.sure for one in shapes):.0%} sure"
+
+def _when(answer: Answer, shapes: Sequence[CurveShape]) -> str:
+    steps = {name: f"{_median(shapes, name):,.0f}" for name in ("changed", "peak_step", "swings")}
+    sure = min(shape.sure for shape in shapes)
+    certain = f"{sure:.0%} certain"
     return {
-        "improving": f"most of it around step {median('changed')}, level since step {median('settled')}, {sure}",
-        "plateau": f"nothing gained since step {median('settled')}, {sure}",
-        "collapsed": f"highest at step {median('peak_step')}, {sure}",
-        "declining": f"mostly around step {median('changed')}, {sure}",
-        "unstable": f"{median('swings')} swings there and back",
+        "flat": f"a change of less than {figure(_median(shapes, 'visible'))} would not show",
+        "still rising": f"most of it around step {steps['changed']}, {certain}: train longer",
+        "levelled off": f"most of it around step {steps['changed']}, {certain}",
+        "collapsed": f"highest at step {steps['peak_step']}, {certain}",
+        "declining": f"mostly around step {steps['changed']}, {certain}",
+        "unstable": f"{steps['swings']} swings down and up",
     }[answer]
 
 
-def _seed(seed: SeedCase, case: Case) -> dict[str, Any]:
-    found = case.shapes[seed.seed]
-    figures = {name: getattr(found, name) for name in ("start", "end", "peak", "gain", "loss", "visible", "sure")}
+def _seed(seed: SeedCase, case: RunCase) -> dict[str, Any]:
+    shape = case.shapes[seed.seed]
+    figures = ("start", "end", "peak", "gain", "loss", "visible", "sure")
+    values = seed.curve.values
+    parts = np.array_split(values, max(1, min(CURVE_POINTS, len(values))))
     return {
         "seed": seed.seed,
         "status": seed.state,
         "step": seed.step,
-        "answer": found.answer,
-        "points": found.points,
-        **{name: None if math.isnan(value) else value for name, value in figures.items()},
-        "peak_step": found.peak_step,
-        "changed": found.changed,
-        "settled": found.settled,
+        "answer": shape.answer,
+        "points": shape.points,
+        **{name: plain(getattr(shape, name)) for name in figures},
+        "peak_step": shape.peak_step,
+        "changed": shape.changed,
+        "settled": shape.settled,
         "report": seed.report.score if seed.report else None,
         "source": RETURN if len(seed.values(RETURN)) >= FEWEST_POINTS else "evaluations",
-        "curve": _sparks(seed),
+        "curve": [float(part.mean()) for part in parts if len(part)],
     }
 
 
-def _sparks(seed: SeedCase) -> list[float]:
-    """Return the curve in a few figures, for a line of the terminal."""
-    values = seed.curve.values
-    return [float(part.mean()) for part in np.array_split(values, min(SPARKS, len(values)))] if len(values) else []
-
-
-def missing(case: Case) -> tuple[str, ...]:
-    """Say what a diagnosis of this run would need and does not have."""
-    found = [*case.missing]
-    found += [f"seed {seed.seed}: {what}" for seed in case.seeds for what in seed.missing]
-    unended = [seed.seed for seed in case.seeds if seed.state in ("running", "lost", "interrupted", "prepared")]
-    if unended:
-        states = ", ".join(
-            f"seed {seed.seed} {seed.state} at step {seed.step:,}" for seed in case.seeds if seed.seed in unended
-        )
-        found.append(f"not trained to its end: {states}")
+def missing(case: RunCase) -> tuple[str, ...]:
+    """Say which evidence a diagnosis of this run needs and does not have."""
+    notes = [*case.missing]
+    notes += [f"seed {seed.seed}: {note}" for seed in case.seeds for note in seed.missing]
+    unfinished = [seed for seed in case.seeds if seed.state in ("running", "lost", "interrupted", "prepared")]
+    if unfinished:
+        states = ", ".join(f"seed {seed.seed} {seed.state} at step {seed.step:,}" for seed in unfinished)
+        notes.append(f"not trained to its end: {states}")
     if not case.has(RETURN):
-        found.append(f"no {RETURN}: what episodes score in training")
+        notes.append(f"no {RETURN}: the returns of training episodes")
     if not case.has("evaluations") and not any(seed.report for seed in case.seeds):
-        found.append("no evaluation" + (": in the script, run.evaluate(policy)" if case.is_script else ""))
+        note = "no evaluation"
+        if case.is_imported:
+            note += ": the run was imported, and rlx does not have its policies"
+        elif case.is_script:
+            note += ": in the script, call run.evaluate(policy)"
+        notes.append(note)
     if case.random is None and not any(seed.untrained for seed in case.seeds):
-        found.append("no score of an untrained or random policy: flat curves are judged by themselves")
-    return tuple(found)
+        notes.append("no score of an untrained or random policy: rlx judges flat curves by themselves")
+    return tuple(notes)
 
 
-def verdict(findings: tuple[Finding, ...], answer: Answer) -> str:
-    """Put a run's health into a word: high findings need attention, medium ones watching."""
-    if any(finding.severity == "high" for finding in findings):
+def health(findings: Sequence[Finding], answer: Answer) -> str:
+    """Put a run's health into a word: high findings need attention, and medium ones need watching."""
+    severities = {finding.severity for finding in findings}
+    if "high" in severities:
         return "needs attention"
-    if any(finding.severity == "medium" for finding in findings):
+    if "medium" in severities:
         return "watch"
-    return "unknown" if answer == "unknown" else "no failure seen"
+    if answer == "unknown":
+        return "unknown"
+    return "no failure seen"

@@ -1,82 +1,104 @@
-"""Every metric of a run in words: what it means, which values the rules call healthy, and what this run's says."""
+"""Explain every metric of a run: its meaning, which values the rules call healthy, and how this run's compares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rlx.diagnose.case import RETURN, Case
-from rlx.diagnose.curve import shape
-from rlx.diagnose.rule import Limit, Rule
-from rlx.diagnose.rules import every
-from rlx.diagnose.vocabulary import meaning
-from rlx.figures import figure
+from rlx.diagnose.curve_shape import Floats, classify_curve
+from rlx.diagnose.metric_glossary import meaning
+from rlx.diagnose.rules import all_rules
+from rlx.diagnose.run_case import RETURN, RunCase
+from rlx.diagnose.run_rule import Limit, RunRule
+from rlx.number_format import figure
+
+COURSES = {
+    "still rising": "rises", "levelled off": "rose, then level", "declining": "fell", "collapsed": "fell",
+    "unstable": "swung", "flat": "level", "unknown": "too few values to say",
+}  # fmt: skip
 
 
-def explain(case: Case, *, metric: str | None = None) -> list[dict[str, Any]]:
-    """Describe every metric that was logged (or the named one), those that rlx does not know as unknown."""
+def explain(case: RunCase, *, metric: str | None = None) -> list[dict[str, Any]]:
+    """Describe every logged metric, or those whose name contains `metric`. Unknown ones have no meaning."""
     names = dict.fromkeys(name for seed in case.seeds for name in seed.series)
     return [_explain(name, case) for name in names if metric is None or metric in name]
 
 
-def _explain(name: str, case: Case) -> dict[str, Any]:
-    values = [series.values for seed in case.seeds if (series := seed.series.get(name)) is not None]
-    finite = np.concatenate(values)
-    finite = finite[np.isfinite(finite)]
-    limits = [
-        (rule, limit) for rule, limit in _limits(name) if not rule.algorithms or case.algorithm in rule.algorithms
-    ]
+def _explain(name: str, case: RunCase) -> dict[str, Any]:
+    values = [seed.series[name].values for seed in case.seeds if name in seed.series]
+    merged = np.concatenate(values)
+    finite = merged[np.isfinite(merged)]
+    lasts = [float(series[-1]) for series in values if len(series)]
+    limits = _limits(name, case)
+    judged = [_judge(limit, case) for _, limit in limits]
     return {
         "metric": name,
         "meaning": meaning(name),
-        "median": float(np.median(finite)) if finite.size else None,
-        "last": _last(values),
-        "healthy": [spelled(limit) for _, limit in limits],
+        "median": _median(finite),
+        "last": _median(lasts),
+        "seeds": len(lasts),
+        "healthy": [spell_limit(limit) for _, limit in limits],
+        "measured": [judgement.measured for judgement in judged],
         "source": "; ".join(dict.fromkeys(rule.source for rule, _ in limits)) or None,
         "rules": list(dict.fromkeys(rule.id for rule, _ in limits)),
-        "says": _says(name, case, limits),
+        "says": _assess(name, case, limits, judged),
     }
 
 
-def _limits(name: str) -> Iterator[tuple[Rule, Limit]]:
-    for rule in every():
+def _median(values: Sequence[float] | Floats) -> float | None:
+    return float(np.median(values)) if len(values) else None
+
+
+def _limits(name: str, case: RunCase) -> list[tuple[RunRule, Limit]]:
+    """Return the limits on a metric of the rules that apply to the run's algorithm."""
+    limits = []
+    for rule in all_rules():
         for limit in rule.limits:
             is_family = limit.metric.endswith("*") and name.startswith(limit.metric[:-1])
-            if limit.metric == name or is_family:
-                yield rule, limit
+            if (limit.metric == name or is_family) and (not rule.algorithms or case.algorithm in rule.algorithms):
+                limits.append((rule, limit))
+    return limits
 
 
-def spelled(limit: Limit) -> str:
+def spell_limit(limit: Limit) -> str:
     """Put a limit into words, from its healthy side."""
     return f"{limit.what} {'at most' if limit.above is not None else 'at least'} {figure(limit.value)}"
 
 
-def _last(values: list[Any]) -> float | None:
-    lasts = [float(one[-1]) for one in values if len(one)]
-    return float(np.median(lasts)) if lasts else None
+@dataclass(frozen=True)
+class _Judgement:
+    """A run's figures for one limit: those of its seeds, the lowest and the highest, and whether one crosses it.
+
+    `measured` is None if only the rule itself can compute the figure, or if nothing was logged.
+    """
+
+    measured: tuple[float, float] | None
+    is_crossed: bool
 
 
-def _says(name: str, case: Case, limits: list[tuple[Rule, Limit]]) -> str:
-    found = dict.fromkeys(f"{rule.says} ({rule.id})" for rule, _ in limits if rule.find(case))
-    if found:
-        return "; ".join(found)
-    crossed = [limit.what for _, limit in limits if not limit.over and _crosses(limit, case)]
+def _judge(limit: Limit, case: RunCase) -> _Judgement:
+    if limit.over:
+        return _Judgement(None, False)
+    values = [value for value in (limit.measure(seed, case) for seed in case.seeds) if value is not None]
+    if not values:
+        return _Judgement(None, False)
+    return _Judgement((min(values), max(values)), any(map(limit.is_crossed, values)))
+
+
+def _assess(name: str, case: RunCase, limits: list[tuple[RunRule, Limit]], judged: list[_Judgement]) -> str:
+    """Say what the rules find in a metric, or else how it went. Only measured figures within all limits are healthy."""
+    failures = dict.fromkeys(f"{rule.summary} ({rule.id})" for rule, _ in limits if rule.find(case))
+    if failures:
+        return "; ".join(failures)
+    pairs = zip(limits, judged, strict=True)
+    crossed = dict.fromkeys(limit.what for (_, limit), judgement in pairs if judgement.is_crossed)
     if crossed:
-        return f"beyond the limit ({', '.join(dict.fromkeys(crossed))}), but the returns show no harm"
-    return _course(name, case) if not limits or name == RETURN else "healthy"
-
-
-def _crosses(limit: Limit, case: Case) -> bool:
-    told = [limit.measure(seed, case) for seed in case.seeds]
-    return any(value is not None and limit.is_crossed(value, limit.value) for value in told)
-
-
-def _course(name: str, case: Case) -> str:
-    """Say how a metric without limits went: rising, falling or level."""
-    words = {"improving": "rose", "plateau": "rose", "declining": "fell", "collapsed": "fell", "unstable": "swung",
-             "flat": "level", "unknown": "too few values to say"}  # fmt: skip
-    told = [words[shape(series.steps, series.values).answer]
-            for seed in case.seeds if (series := seed.series.get(name)) is not None]  # fmt: skip
-    return max(set(told), key=told.count)
+        return f"beyond the limit ({', '.join(crossed)}), but the returns show no harm"
+    if limits and name != RETURN:
+        return "healthy" if all(judgement.measured for judgement in judged) else "no failure found"
+    curves = [seed.series[name] for seed in case.seeds if name in seed.series]
+    courses = [COURSES[classify_curve(curve.steps, curve.values).answer] for curve in curves]
+    return max(set(courses), key=courses.count)

@@ -1,4 +1,4 @@
-"""A finding: one diagnosed failure mode, with its evidence, the rule that found it and what to try."""
+"""A finding: one diagnosed failure, with its evidence, the rule that found it and what to try."""
 
 from __future__ import annotations
 
@@ -11,27 +11,38 @@ Severity = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """One measured value: a metric or a probe's observation, the limit it crossed, where and on which seeds."""
+    """One measured value: its name, the limit that it crossed, at which steps and on which seeds.
+
+    `series` is how it got there: its mean over these seeds in each tenth of the run, None where it is not known.
+    """
 
     what: str
     value: float | str
     limit: float | None = None
     steps: tuple[int, int] | None = None
     seeds: tuple[int, ...] = ()
+    series: tuple[float | None, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the evidence as JSON-able data; what it does not have is left out."""
-        row: dict[str, Any] = {"what": self.what, "value": self.value}
+        """Return the evidence as JSON-able data without empty fields."""
+        document: dict[str, Any] = {"what": self.what, "value": self.value}
         if self.limit is not None:
-            row["limit"] = self.limit
+            document["limit"] = self.limit
         if self.steps is not None:
-            row["steps"] = list(self.steps)
-        return {**row, "seeds": list(self.seeds)} if self.seeds else row
+            document["steps"] = list(self.steps)
+        if self.seeds:
+            document["seeds"] = list(self.seeds)
+        if self.series:
+            document["series"] = list(self.series)
+        return document
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One failure mode: `claim` is a sentence with figures, `tries` are changes worth trying, the likeliest first."""
+    """One failure. `claim` is a sentence with figures. `tries` are changes worth trying, the likeliest first.
+
+    `changes` are config changes (dotted key → value), each one a try that a command can make.
+    """
 
     rule: str
     severity: Severity
@@ -39,7 +50,8 @@ class Finding:
     evidence: tuple[Evidence, ...]
     tries: tuple[str, ...] = ()
     changes: tuple[Mapping[str, Any], ...] = ()
-    """Config changes (dotted key → value) that each stand for one try a command can make."""
+    term: str = ""
+    """The reward term that it is about, if it is about one."""
 
     def document(self) -> dict[str, Any]:
         """Return the finding as JSON-able data."""
@@ -47,7 +59,7 @@ class Finding:
             "rule": self.rule,
             "severity": self.severity,
             "claim": self.claim,
-            "evidence": [one.document() for one in self.evidence],
+            "evidence": [evidence.document() for evidence in self.evidence],
             "try": list(self.tries),
             "changes": [dict(change) for change in self.changes],
         }

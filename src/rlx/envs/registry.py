@@ -1,9 +1,9 @@
-"""Which environments there are: Gymnasium's live registry and the project's own, with spaces, horizon and threshold."""
+"""Lists environments, Gymnasium's and the project's own, with spaces, horizon and threshold."""
 
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ import numpy as np
 from gymnasium import spaces
 
 from rlx.config.schema import Env
-from rlx.envs.lookup import latest_specs, nearest
 from rlx.envs.make import inspect
-from rlx.envs.scan import own_envs
+from rlx.envs.project_envs import own_envs
+from rlx.envs.resolve_id import latest_specs, nearest
 from rlx.errors import MissingExtra, NotFound, RlxError
 
-# Adapters that are no environment until they are given the name of one.
+_ELSEWHERE = "not made: nobody has trained in this folder yet (look at the file; --trust makes it)"
+# Adapters that need the name of another environment.
 _SHIMS = frozenset({"GymV21Environment-v0", "GymV26Environment-v0"})
 
 
@@ -36,22 +37,33 @@ class EnvRow:
     hint: str | None = None
 
 
-def listing(pattern: str | None, *, root: Path, include_old: bool = False) -> list[EnvRow]:
-    """Return the environments whose id matches; each of them is made once to read its spaces."""
+def listing(pattern: str | None, *, root: Path, include_old: bool = False, makes_own: bool = True) -> list[EnvRow]:
+    """Return the environments whose id matches; each of them is made once to read its spaces.
+
+    Without `makes_own`, the project's own are only named: making one executes its file.
+    """
     own = [env.id for env in own_envs(root)]
     known = sorted(set(gymnasium.registry if include_old else latest_specs()) - _SHIMS)
     chosen = [env_id for env_id in [*own, *known] if matches(env_id, pattern)]
     if not chosen:
         raise _nothing(pattern or "*", root)
-    return [row(env_id, root=root, is_own=env_id in own) for env_id in chosen]
+    unmade = EnvRow("", is_own=True, problem=_ELSEWHERE, hint="--trust")
+    rows = []
+    for env_id in chosen:
+        if env_id in own and not makes_own:
+            rows.append(replace(unmade, id=env_id))
+        else:
+            rows.append(row(env_id, root=root, is_own=env_id in own))
+    return rows
 
 
 def matches(env_id: str, pattern: str | None) -> bool:
     """Match without case: a part of the id, or a glob over all of it."""
     if not pattern:
         return True
-    text, wanted = env_id.lower(), pattern.lower()
-    return fnmatch.fnmatchcase(text, wanted) if set("*?[") & set(wanted) else wanted in text
+    text = env_id.lower()
+    pattern = pattern.lower()
+    return fnmatch.fnmatchcase(text, pattern) if set("*?[") & set(pattern) else pattern in text
 
 
 def _nothing(pattern: str, root: Path) -> NotFound:
@@ -64,10 +76,10 @@ def _nothing(pattern: str, root: Path) -> NotFound:
 
 
 def row(env_id: str, *, root: Path, is_own: bool = False) -> EnvRow:
-    """Make an environment and read what it is, or why it cannot be made."""
+    """Make an environment and return its row, or the reason why it cannot be made."""
     spec = gymnasium.registry.get(env_id)
-    horizon = spec.max_episode_steps if spec else None
-    threshold = spec.reward_threshold if spec else None
+    horizon = getattr(spec, "max_episode_steps", None)
+    threshold = getattr(spec, "reward_threshold", None)
     try:
         facts = inspect(Env(id=env_id), root=root)
     except RlxError as error:
@@ -105,7 +117,8 @@ def describe(space: gymnasium.Space[Any]) -> str:
 
 def _describe_box(space: spaces.Box) -> str:
     kind = "" if space.dtype == np.float32 else f" {space.dtype}"
-    low, high = np.unique(space.low), np.unique(space.high)
+    low = np.unique(space.low)
+    high = np.unique(space.high)
     is_even = low.size == 1 and high.size == 1 and np.isfinite([low[0], high[0]]).all()
     bounds = f" in [{float(low[0]):g}, {float(high[0]):g}]" if is_even else ""
     return f"Box({_size(space.shape)}){kind}{bounds}"

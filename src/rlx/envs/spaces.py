@@ -1,8 +1,9 @@
-"""Observation and action spaces as JSON, and back, so that a policy can be rebuilt without its environment."""
+"""Observation and action spaces as JSON and back, so that a policy can be rebuilt without its environment."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,23 +45,37 @@ def build(document: Any) -> Space:
         ) from error
 
 
+def leaves(space: Space, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Space]]:
+    """Yield the plain spaces that a space consists of, with the keys that lead to them."""
+    if isinstance(space, spaces.Dict):
+        for key, part in space.spaces.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(space, spaces.Tuple):
+        for index, part in enumerate(space.spaces):
+            yield from leaves(part, (*path, index))
+    else:
+        yield path, space
+
+
 def normalised_keys(space: Space) -> list[str]:
-    """Return the parts of an observation that normalisation makes sense for; "" stands for the whole."""
+    """Return the keys of an observation that can be normalised; "" is the whole observation."""
     parts = space.spaces.items() if isinstance(space, spaces.Dict) else [("", space)]
     return [key for key, part in parts if isinstance(part, spaces.Box) and not is_image(part)]
 
 
 def choice_sizes(space: Space, *, with_bits: bool = False) -> list[int]:
-    """Return among how many each choice of a discrete space is made; nothing where a space holds numbers."""
+    """Return the number of options of each choice in a discrete space; nothing for a space of numbers."""
     if isinstance(space, spaces.Discrete):
         return [int(space.n)]
     if isinstance(space, spaces.MultiDiscrete):
         return [int(size) for size in space.nvec.reshape(-1)]
-    return [2] * math.prod(space.shape) if with_bits and isinstance(space, spaces.MultiBinary) else []
+    if with_bits and isinstance(space, spaces.MultiBinary):
+        return [2] * math.prod(space.shape)
+    return []
 
 
 def is_image(space: Space) -> bool:
-    """Say whether a space holds images as networks for images expect them."""
+    """Return whether a space holds images of the form that SB3's CNN expects."""
     is_pixels = isinstance(space, spaces.Box) and len(space.shape) == 3 and space.dtype == np.uint8
     return is_pixels and bool((space.low == 0).all() and (space.high == 255).all())  # type: ignore[attr-defined]
 
@@ -68,9 +83,10 @@ def is_image(space: Space) -> bool:
 def _build(document: Any) -> Space:
     kind = document["kind"]
     if kind == "box":
-        shape, dtype = tuple(document["shape"]), _dtype(document["dtype"])
-        low, high = (_filled(document[key], shape, dtype) for key in ("low", "high"))
-        return spaces.Box(low, high, shape=shape, dtype=dtype)
+        shape = tuple(document["shape"])
+        dtype = _dtype(document["dtype"])
+        low = _filled(document["low"], shape, dtype)
+        return spaces.Box(low, _filled(document["high"], shape, dtype), shape=shape, dtype=dtype)
     if kind == "discrete":
         return spaces.Discrete(document["n"], start=document["start"], dtype=_dtype(document["dtype"]))
     if kind == "multi_discrete":
@@ -86,7 +102,7 @@ def _build(document: Any) -> Space:
 
 
 def _bound(values: NDArray[Any]) -> Any:
-    """Return one number where all are the same (an image has 10⁵ equal bounds), else all of them."""
+    """Return one number if all are the same (an image has 10⁵ equal bounds), otherwise all of them."""
     flat = values.reshape(-1)
     if flat.size and (flat == flat[0]).all():
         return _number(flat[0].item())
@@ -106,5 +122,5 @@ def _filled(bound: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray
 def _dtype(name: str) -> np.dtype[Any]:
     dtype = np.dtype(name)
     if dtype.kind not in "biuf":
-        raise ValueError(f"{name} is no dtype of a space")
+        raise ValueError(f"{name} is not a dtype of a space")
     return dtype

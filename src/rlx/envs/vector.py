@@ -1,9 +1,9 @@
-"""Many environments at once, always with same-step autoreset, and the seeds they start from."""
+"""Makes vector environments, always with same-step autoreset, and the seeds that they start from."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -15,27 +15,31 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
 from rlx.config.schema import Env
-from rlx.envs import acrobot
-from rlx.envs.arguments import refuse_unknown
+from rlx.envs import vector_acrobot
+from rlx.envs.batched_worlds import is_batched_class
+from rlx.envs.check_kwargs import refuse_unknown
+from rlx.envs.foreign_call import ForeignError, call_foreign
+from rlx.envs.import_object import user_error
 from rlx.envs.make import make_env, make_worlds, named_by, quiet
-from rlx.envs.record import reward_terms
-from rlx.envs.source import user_error
-from rlx.envs.terms import TERMS
-from rlx.envs.worlds import AUTORESET, AnyVector, NativeVector, is_worlds, resets_late
+from rlx.envs.native_vector import AUTORESET, AnyVector, NativeVector, is_worlds, resets_late
+from rlx.envs.record_episodes import SUCCESS_KEYS
+from rlx.envs.remote.env_process import connected
+from rlx.envs.reward_terms import TERMS, terms_of
 from rlx.errors import ConfigError
 
-# Training starts from seeds in [2**30, 2**31): below 2**31 because simulators take 32-bit signed seeds, and the lower
-# half is left to evaluation, so that no evaluation episode is ever a training episode.
+# Training uses seeds in [2**30, 2**31). Simulators take 32-bit signed seeds, so they are below 2**31. The lower half is
+# for evaluation, so that no evaluation episode is ever a training episode.
 FIRST_SEED = 2**30
-_INDEX_BITS, _SEED_BITS = 10, 20
+_INDEX_BITS = 10
+_SEED_BITS = 20
 _SCRAMBLE = 0x2545F491  # odd, so multiplying by it is one to one modulo 2**30
 
 
 def env_seeds(training_seed: int, count: int) -> list[int]:
     """Return the reset seeds of a training seed's environments, in [2**30, 2**31).
 
-    For training seeds below 2**20 and up to 1024 environments no two of them ever coincide; beyond that they are
-    drawn by NumPy's SeedSequence from the same range.
+    For training seeds below 2**20 and up to 1024 environments, no two of them are equal. Beyond that, NumPy's
+    SeedSequence draws them from the same range.
     """
     if 0 <= training_seed < 2**_SEED_BITS and count <= 2**_INDEX_BITS:
         first = training_seed << _INDEX_BITS
@@ -45,12 +49,16 @@ def env_seeds(training_seed: int, count: int) -> list[int]:
 
 
 def make_vector(env: Env, *, root: Path, num_envs: int | None = None, takes_late: bool = False) -> AnyVector:
-    """Make what a config asks for: the native vector where it resets in the same step, else sync; async if asked.
+    """Make the vector that a config asks for: native if it resets in the same step, otherwise sync; or async.
 
-    An episode's last observation and info are in `infos["final_obs"]` and `infos["final_info"]`. Who can tell the
-    idle steps of a class that resets late (`resets_late`) from real ones gets it as it is, others get sync copies.
+    An episode's last observation and info are in `infos["final_obs"]` and `infos["final_info"]`. With `takes_late`, a
+    native vector may also reset late (`resets_late`): the caller then has to ignore its idle steps.
     """
     count = num_envs or env.num_envs or 1
+    if (process := connected()) is not None:
+        from rlx.envs.remote.remote_env import RemoteVector
+
+        return RemoteVector(process, env, num_envs=count, takes_late=takes_late)
     if env.vectorization == "async":
         return _make_async(env, root=root, count=count)
     if env.vectorization == "auto" and not env.wrappers:
@@ -62,10 +70,12 @@ def make_vector(env: Env, *, root: Path, num_envs: int | None = None, takes_late
 
 
 def is_batched(env: Env, *, root: Path) -> bool:
-    """Say whether an environment is a class that steps its worlds as arrays, and is trained as such."""
+    """Return whether an environment is a class that steps its worlds as arrays, and is trained that way."""
+    if (process := connected()) is not None:
+        return process.ask("is batched", env=env.model_dump(mode="json")) is True
     creator = named_by(env.id, root=root)
     is_plain = env.vectorization == "auto" and not env.wrappers and is_worlds(creator)
-    return is_plain and creator.metadata.get("autoreset_mode") in AUTORESET
+    return is_plain and (is_batched_class(creator) or creator.metadata.get("autoreset_mode") in AUTORESET)
 
 
 def _makers(env: Env, root: Path, count: int) -> list[Callable[[], gymnasium.Env[Any, Any]]]:
@@ -75,18 +85,18 @@ def _makers(env: Env, root: Path, count: int) -> list[Callable[[], gymnasium.Env
 def _checked(build: Callable[[], AnyVector], label: str) -> AnyVector:
     try:
         return build()
-    except RuntimeError as error:  # Gymnasium's word for sub-environments whose spaces differ
+    except RuntimeError as error:  # Gymnasium raises it if the sub-environments' spaces differ
         raise ConfigError(
-            f"`{label}` has not the same spaces every time it is made",
-            hint="the spaces may depend on kwargs, not on chance",
+            f"`{label}` does not have the same spaces every time it is made",
+            hint="the spaces may depend on kwargs, but not on random numbers",
         ) from error
 
 
 class SyncVector(SyncVectorEnv[Any, Any]):
-    """Gymnasium's sync vector with same-step resets: the same answers, faster where observations are plain arrays.
+    """Gymnasium's sync vector with same-step resets: the same results, faster for observations that are plain arrays.
 
-    The last observation is kept from being overwritten by the reset that follows it. Who reads no infos but reward
-    terms and those of ended episodes sets `keeps_infos` to False: simulators fill them at every step.
+    The reset after an episode does not overwrite its last observation. Set `keeps_infos` to False to get only reward
+    terms and the infos of ended episodes: simulators fill infos at every step, which takes time.
     """
 
     def __init__(self, makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]]) -> None:
@@ -94,7 +104,7 @@ class SyncVector(SyncVectorEnv[Any, Any]):
         self.keeps_infos = True
         space = self.single_observation_space
         self._is_plain = isinstance(space, gymnasium.spaces.Box) and bool(space.shape)
-        self._foreseen = acrobot.places(self.envs)
+        self._foreseen = vector_acrobot.places(self.envs)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         if not self._is_plain:
@@ -104,11 +114,12 @@ class SyncVector(SyncVectorEnv[Any, Any]):
         infos: dict[str, Any] = {}
         shown: list[Any] = self._env_obs
         if self._foreseen:
-            acrobot.prepare(self._foreseen, actions)
+            vector_acrobot.prepare(self._foreseen, actions)
         for index, (env, action) in enumerate(zip(self.envs, iterate(self.action_space, actions), strict=True)):
-            shown[index], rewards[index], ends, is_cut, info = env.step(action)
-            terminated[index], truncated[index] = ends, is_cut
-            if ends or is_cut:
+            shown[index], rewards[index], is_terminated, is_truncated, info = env.step(action)
+            terminated[index] = is_terminated
+            truncated[index] = is_truncated
+            if is_terminated or is_truncated:
                 infos = self._add_info(infos, {"final_obs": shown[index], "final_info": info}, index)
                 shown[index], info = env.reset()
             if info and self.keeps_infos:
@@ -133,8 +144,8 @@ class AsyncVector(AsyncVectorEnv[Any, Any]):
 
 
 def _with_float_terms(info: dict[str, Any]) -> dict[str, Any]:
-    """Return an info whose reward terms are floats: the first value decides the type of all, and 0 would cut .5 off."""
-    return {**info, TERMS: reward_terms(info)} if TERMS in info else info
+    """Return an info whose reward terms are floats: Gymnasium takes the type of the first, and 0 would truncate .5."""
+    return {**info, TERMS: terms_of(info)} if TERMS in info else info
 
 
 class _FreshObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
@@ -149,7 +160,7 @@ def _make_fresh(env: Env, root: Path) -> gymnasium.Env[Any, Any]:
 
 
 def _make_async(env: Env, *, root: Path, count: int) -> AnyVector:
-    make_env(env, root=root).close()  # what is wrong with it shows here, not in a half-made vector
+    make_env(env, root=root).close()  # its errors show here, not in a half-made vector
     makers = [functools.partial(_make_fresh, env, root)] * count
 
     def build(shared_memory: bool) -> AnyVector:
@@ -163,31 +174,52 @@ def _make_async(env: Env, *, root: Path, count: int) -> AnyVector:
 
 
 def _make_native(env: Env, *, root: Path, count: int, takes_late: bool) -> AnyVector | None:
-    """Make the environment's own vector version, where it has one that can reset within the step."""
+    """Make the environment's own vector version, if it has one that can reset within the step."""
     spec = named_by(env.id, root=root)
     if is_worlds(spec):
         worlds = NativeVector(make_worlds(env, spec, root=root, count=count))
         return worlds if takes_late or not resets_late(worlds) else None
     if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None or spec.additional_wrappers:
         return None
-    creator = spec.vector_entry_point if callable(spec.vector_entry_point) else _creator(spec)
+    creator: Any = spec.vector_entry_point
+    if isinstance(creator, str):
+        try:
+            creator = load_env_creator(creator)
+        except ImportError:  # its package is absent; making a single environment explains that better
+            return None
     declared = getattr(creator, "metadata", None)
-    if creator is None or (isinstance(declared, dict) and declared.get("autoreset_mode") == AutoresetMode.NEXT_STEP):
+    if isinstance(declared, dict) and declared.get("autoreset_mode") == AutoresetMode.NEXT_STEP:
         return None
-    refuse_unknown(creator, env.kwargs, label=env.id, extra=("max_episode_steps",))
+    refuse_unknown(creator, env.kwargs, label=f"`{env.id}`", extra=("max_episode_steps",))
     try:
         with quiet():
-            made = gymnasium.make_vec(spec, count, "vector_entry_point", **deepcopy(env.kwargs))
-    except (Exception, SystemExit) as error:  # other people's code may raise anything
-        raise user_error(error, root=root, doing=f"making `{env.id}`") from error
+            kwargs = deepcopy(env.kwargs)
+            made = call_foreign(lambda: gymnasium.make_vec(spec, count, "vector_entry_point", **kwargs))
+    except ForeignError as error:
+        raise user_error(error.cause, root=root, doing=f"making `{env.id}`") from error.cause
     if made.metadata.get("autoreset_mode") in AUTORESET:
         return NativeVector(made)
     made.close()
     return None
 
 
-def _creator(spec: EnvSpec) -> Callable[..., Any] | None:
-    try:
-        return load_env_creator(str(spec.vector_entry_point))
-    except ImportError:  # its package is absent; the single environment says so in a better place
-        return None
+def last_observation(infos: Mapping[str, Any], index: int) -> Any:
+    """Return the final observation of the episode that has just ended in environment `index`."""
+    return _element(infos["final_obs"], index)
+
+
+def was_success(infos: Mapping[str, Any], index: int) -> float | None:
+    """Return 1 or 0 if the environment reports whether its episode was a success, otherwise None."""
+    final = infos.get("final_info")
+    for key in SUCCESS_KEYS:
+        if isinstance(final, dict) and key in final:
+            mask = final.get(f"_{key}")
+            if mask is None or mask[index]:
+                return float(final[key][index])
+    return None
+
+
+def _element(batch: Any, index: int) -> Any:
+    if isinstance(batch, dict):
+        return {key: _element(part, index) for key, part in batch.items()}
+    return batch[index]

@@ -1,46 +1,48 @@
-"""Wrappers by name: what `env.wrappers` in a config can say, besides `file.py:Class`."""
+"""The wrappers that `env.wrappers` in a config can name, next to `file.py:Class`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from rlx.envs.alter import ScaleModel, SetAttributes
-from rlx.envs.terms import TERMS
+from rlx.envs.parameter_wrappers import ScaleModel, SetAttributes
+from rlx.envs.reward_terms import TERMS, terms_of
 from rlx.errors import ConfigError
 
 AnyEnv = gymnasium.Env[Any, Any]
 
 
 def frame_stack(env: AnyEnv, size: int = 4, padding: str = "reset") -> AnyEnv:
-    """Stack the last `size` observations; before there are that many, repeat the first (`reset`) or use `zero`."""
+    """Stack the last `size` observations; at the start, repeat the first one (`reset`) or use zeros (`zero`)."""
     return gymnasium.wrappers.FrameStackObservation(env, size, padding_type=padding)
 
 
 def time_limit(env: AnyEnv, max_steps: int) -> AnyEnv:
-    """Truncate episodes after `max_steps`; replaces the limit the environment was registered with."""
-    layer = env
-    while isinstance(layer, gymnasium.Wrapper):
-        if isinstance(layer, gymnasium.wrappers.TimeLimit):
-            return _with_limit(env, layer, max_steps)
-        layer = layer.env
-    return gymnasium.wrappers.TimeLimit(env, max_steps)
-
-
-def _with_limit(env: AnyEnv, limit: gymnasium.wrappers.TimeLimit[Any, Any], max_steps: int) -> AnyEnv:
-    gymnasium.wrappers.TimeLimit(limit.env, max_steps)  # refuses what is not a positive integer
+    """Truncate episodes after `max_steps`; replaces the limit that the environment was registered with."""
+    layers = wrapper_layers(env)
+    limit = next((layer for layer in layers if isinstance(layer, gymnasium.wrappers.TimeLimit)), None)
+    if limit is None:
+        return gymnasium.wrappers.TimeLimit(env, max_steps)
+    gymnasium.wrappers.TimeLimit(limit.env, max_steps)  # refuses a limit that is not a positive integer
     limit._max_episode_steps = max_steps
     limit._saved_kwargs = {"max_episode_steps": max_steps}
-    layer = env
-    while isinstance(layer, gymnasium.Wrapper):  # every layer above caches a spec that names the old limit
+    for layer in layers:  # every layer caches a spec that names the old limit
         layer._cached_spec = None
-        layer = layer.env
     return env
+
+
+def wrapper_layers(env: AnyEnv) -> list[gymnasium.Wrapper[Any, Any, Any, Any]]:
+    """Return the wrappers of an environment, from outside."""
+    layers = []
+    while isinstance(env, gymnasium.Wrapper):
+        layers.append(env)
+        env = env.env
+    return layers
 
 
 def rescale_action(env: AnyEnv, min: float = -1.0, max: float = 1.0) -> AnyEnv:
@@ -94,7 +96,7 @@ def grayscale(env: AnyEnv, keep_dim: bool = False) -> AnyEnv:
 
 
 class Resize(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Resizes image observations to (height, width), each pixel the mean of what it covers."""
+    """Resizes image observations to (height, width), each pixel the mean of the area that it covers."""
 
     def __init__(self, env: AnyEnv, shape: Sequence[int] = (84, 84)) -> None:
         space = env.observation_space
@@ -127,7 +129,7 @@ def time_aware(env: AnyEnv, flatten: bool = True, normalize: bool = True) -> Any
 
 
 class ActionRepeat(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Repeats every action and adds up the rewards and their terms; stops early where the episode ends."""
+    """Repeats every action and adds up the rewards and their terms; stops when the episode ends."""
 
     def __init__(self, env: AnyEnv, repeat: int = 4) -> None:
         if repeat < 1:
@@ -136,23 +138,21 @@ class ActionRepeat(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.repeat = repeat
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        total, terms = 0.0, Counter[str]()
+        total = 0.0
+        terms = Counter[str]()
         for _ in range(self.repeat):
             observation, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
-            terms.update(_numbers(info.get(TERMS)))
+            terms.update(terms_of(info))
             if terminated or truncated:
                 break
-        return observation, total, terminated, truncated, {**info, TERMS: dict(terms)} if terms else info
-
-
-def _numbers(terms: object) -> dict[str, float]:
-    told = terms if isinstance(terms, Mapping) else {}
-    return {name: float(term) for name, term in told.items() if isinstance(term, (int, float, np.number))}
+        if terms:
+            info = {**info, TERMS: dict(terms)}
+        return observation, total, terminated, truncated, info
 
 
 class RewardTerms(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Reports as reward terms what the environment's infos call otherwise: `{forward: reward_forward}`."""
+    """Reports entries of the environment's infos as reward terms: `{forward: reward_forward}`."""
 
     def __init__(self, env: AnyEnv, /, **terms: str) -> None:
         _refuse_repeated(env)
@@ -169,24 +169,21 @@ class RewardTerms(gymnasium.Wrapper[Any, Any, Any, Any]):
         try:
             return float(info[key])
         except (KeyError, TypeError, ValueError):
-            what = f"has a {type(info[key]).__name__}" if key in info else "has nothing"
+            problem = f"has a {type(info[key]).__name__}" if key in info else "has nothing"
             known = [name for name, value in info.items() if isinstance(value, (int, float, np.number))]
             raise ConfigError(
-                f"wrapper `reward_terms`: the step's info {what} under `{key}`",
+                f"wrapper `reward_terms`: the step's info {problem} under `{key}`",
                 hint=f"its numbers: {', '.join(known) or 'none'}",
             ) from None
 
 
 def _refuse_repeated(env: AnyEnv) -> None:
-    """Refuse terms named outside a wrapper that repeats actions: of the steps between, their infos are lost."""
-    layer = env
-    while isinstance(layer, gymnasium.Wrapper):
-        if isinstance(layer, ActionRepeat):
-            raise ConfigError(
-                "wrapper `reward_terms` stands after `action_repeat`, where only each last step's terms are seen",
-                hint="put `reward_terms` before `action_repeat`: terms that are named there are added up",
-            )
-        layer = layer.env
+    """Refuse terms that are named outside a wrapper that repeats actions: it drops the infos of the other steps."""
+    if any(isinstance(layer, ActionRepeat) for layer in wrapper_layers(env)):
+        raise ConfigError(
+            "wrapper `reward_terms` comes after `action_repeat`, which passes on the last step's terms only",
+            hint="put `reward_terms` before `action_repeat`, which then adds the terms up",
+        )
 
 
 def max_skip(env: AnyEnv, skip: int = 4) -> AnyEnv:
@@ -232,7 +229,7 @@ def atari(env: AnyEnv, screen_size: int = 84, frame_skip: int = 4, noop_max: int
 def _kept_elsewhere(key: str) -> Callable[..., AnyEnv]:
     def refuse(env: AnyEnv, **_: object) -> AnyEnv:
         raise ConfigError(
-            "running normalisation is not a wrapper here: its statistics must travel with the checkpoint",
+            "running normalisation is not a wrapper in rlx: its statistics belong to the checkpoint",
             hint=f"set `env.normalize.{key}: true`",
         )
 
@@ -240,34 +237,16 @@ def _kept_elsewhere(key: str) -> Callable[..., AnyEnv]:
 
 
 WRAPPERS: dict[str, Callable[..., AnyEnv]] = {
-    "frame_stack": frame_stack,
-    "time_limit": time_limit,
-    "rescale_action": rescale_action,
-    "rescale_observation": rescale_observation,
-    "clip_action": clip_action,
-    "clip_reward": clip_reward,
-    "scale_reward": ScaleReward,
-    "flatten": flatten,
-    "one_hot": one_hot,
-    "grayscale": grayscale,
-    "resize": Resize,
-    "reshape": reshape,
-    "time_aware": time_aware,
-    "action_repeat": ActionRepeat,
-    "reward_terms": RewardTerms,
-    "max_skip": max_skip,
-    "sticky_actions": sticky_actions,
-    "delay": delay,
-    "dtype": dtype,
-    "discretize_action": discretize_action,
-    "discretize_observation": discretize_observation,
-    "filter": filter_keys,
-    "atari": atari,
-    "set_attributes": SetAttributes,
-    "scale_model": ScaleModel,
-}
+    "frame_stack": frame_stack, "time_limit": time_limit, "rescale_action": rescale_action,
+    "rescale_observation": rescale_observation, "clip_action": clip_action, "clip_reward": clip_reward,
+    "scale_reward": ScaleReward, "flatten": flatten, "one_hot": one_hot, "grayscale": grayscale, "resize": Resize,
+    "reshape": reshape, "time_aware": time_aware, "action_repeat": ActionRepeat, "reward_terms": RewardTerms,
+    "max_skip": max_skip, "sticky_actions": sticky_actions, "delay": delay, "dtype": dtype,
+    "discretize_action": discretize_action, "discretize_observation": discretize_observation, "filter": filter_keys,
+    "atari": atari, "set_attributes": SetAttributes, "scale_model": ScaleModel,
+}  # fmt: skip
 REWARD_ONLY = ("clip_reward",)
-"""Functions that wrap in a RewardWrapper; classes show it themselves."""
+"""Functions that return a RewardWrapper; classes show that themselves."""
 REFUSED: dict[str, Callable[..., AnyEnv]] = {
     "normalize_observation": _kept_elsewhere("obs"),
     "normalize_reward": _kept_elsewhere("reward"),
@@ -277,8 +256,9 @@ REFUSED: dict[str, Callable[..., AnyEnv]] = {
 
 
 def find(name: str) -> Callable[..., AnyEnv] | None:
-    """Return the wrapper called `name` here, or Gymnasium's class of that name (`FrameStackObservation`)."""
-    if name in WRAPPERS or name in REFUSED:
-        return WRAPPERS.get(name) or REFUSED[name]
-    given = getattr(gymnasium.wrappers, name, None) if name in gymnasium.wrappers.__all__ else None
-    return given if isinstance(given, type) and issubclass(given, gymnasium.Wrapper) else None
+    """Return rlx's wrapper of this name, or Gymnasium's class of this name (`FrameStackObservation`)."""
+    known = WRAPPERS.get(name) or REFUSED.get(name)
+    if known is not None or name not in gymnasium.wrappers.__all__:
+        return known
+    kind = getattr(gymnasium.wrappers, name)
+    return kind if isinstance(kind, type) and issubclass(kind, gymnasium.Wrapper) else None

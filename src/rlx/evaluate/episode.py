@@ -1,4 +1,4 @@
-"""One episode, and the environment that plays a fixed list of them, each on its own seed."""
+"""Episodes as evaluation plays them: one environment, one seed per episode, figures in raw reward."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlx.envs.make import horizon
-from rlx.envs.source import where
-from rlx.errors import JobFailed, RlxError
+from rlx.errors import RlxError
+from rlx.evaluate.foreign_code import ForeignCode, env_failure
 from rlx.evaluate.protocol import UNDECLARED_HORIZON, Protocol
-from rlx.evaluate.trajectory import Trail, Trajectory
+from rlx.evaluate.trajectory import Trajectory, TrajectoryRecorder
 
 if TYPE_CHECKING:
     import gymnasium
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode in raw reward; `success` where the environment reports it, `terms` the summed reward terms.
+    """One episode in raw reward. `terms` are the summed reward terms.
 
-    `has_passed` is told where the episode's scenario says what passes.
+    `success` is None if the environment does not report it, `has_passed` is None if the scenario has no `pass` rule.
     """
 
     seed: int
@@ -37,30 +37,29 @@ class Episode:
     has_passed: bool | None = None
 
     def figures(self) -> dict[str, float | bool]:
-        """Return what a pass predicate can name."""
-        known = {"return": self.episode_return, "length": self.length}
-        ending = {"terminated": self.terminated, "truncated": not self.terminated}
-        success = {} if self.success is None else {"success": self.success}
-        return {**self.terms, **known, **ending, **success}
+        """Return the figures that a `pass` rule can name."""
+        figures = {**self.terms, "return": self.episode_return, "length": self.length}
+        figures |= {"terminated": self.terminated, "truncated": not self.terminated}
+        if self.success is not None:
+            figures["success"] = self.success
+        return figures
 
     def document(self) -> dict[str, Any]:
-        """Return the episode as JSON-able data; what it does not have is left out."""
-        row: dict[str, Any] = {"seed": self.seed, "return": self.episode_return, "length": self.length}
-        if self.success is not None:
-            row["success"] = self.success
-        if self.terms:
-            row["terms"] = dict(self.terms)
-        if not self.terminated:
-            row["truncated"] = True
-        if self.scenario is not None:
-            row["scenario"] = self.scenario
-        if self.has_passed is not None:
-            row["passed"] = self.has_passed
-        return {**row, "is_cut": True} if self.is_cut else row
+        """Return the episode as JSON-able data, without the fields that it does not have."""
+        optional = {
+            "success": self.success,
+            "terms": dict(self.terms) or None,
+            "truncated": not self.terminated or None,
+            "scenario": self.scenario,
+            "passed": self.has_passed,
+            "is_cut": self.is_cut or None,
+        }
+        row = {"seed": self.seed, "return": self.episode_return, "length": self.length}
+        return row | {key: value for key, value in optional.items() if value is not None}
 
 
-class Lane:
-    """One environment and the seeds of the episodes it plays, one after the other; it keeps their course if asked."""
+class EpisodeRunner:
+    """One environment and the seeds of the episodes that it plays one after the other. It can keep trajectories."""
 
     def __init__(
         self,
@@ -70,52 +69,69 @@ class Lane:
         protocol: Protocol,
         keeps_trajectories: bool = False,
     ) -> None:
-        self.env, self.seeds, self._keeps = env, seeds, keeps_trajectories
-        self.name, self._protocol = protocol.env.id, protocol
+        self.env = env
+        self.name = protocol.env.id
         self.horizon = horizon(env) or UNDECLARED_HORIZON
-        self.mask_of = env.get_wrapper_attr("action_masks") if env.has_wrapper_attr("action_masks") else None
-        self.rewind()
+        self._protocol = protocol
+        self._keeps_trajectories = keeps_trajectories
+        self._mask_method = None
+        if env.has_wrapper_attr("action_masks"):
+            self._mask_method = env.get_wrapper_attr("action_masks")
+        self._activity = "reset"
+        self._guard = ForeignCode(self._failure)
+        self.rewind(seeds)
 
     def rewind(self, seeds: Sequence[int] | None = None) -> None:
-        """Stand before the first episode; of others, where their seeds are given."""
-        self.seeds = self.seeds if seeds is None else seeds
-        self.played: list[Episode] = []
+        """Go back to the first episode, or to the first of other seeds."""
+        if seeds is not None:
+            self.seeds = seeds
+        self.episodes: list[Episode] = []
         self.trajectories: list[Trajectory] = []
 
     @property
     def is_active(self) -> bool:
-        """Whether an episode is being played or still to play."""
-        return len(self.played) < len(self.seeds)
+        """Whether an episode is being played or left to play."""
+        return len(self.episodes) < len(self.seeds)
 
     def begin(self) -> None:
         """Reset the environment with the next episode's seed."""
-        self.seed = self.seeds[len(self.played)]
-        self.length, self.reward, self.total = 0, 0.0, 0.0
+        self.seed = self.seeds[len(self.episodes)]
+        self.length = 0
+        self.reward = 0.0
+        self.total = 0.0
         self.terms: dict[str, float] = {}
         self.last_terms: dict[str, float] = {}
-        try:
+        self._activity = "reset"
+        with self._guard:
             self.observation, _ = self.env.reset(seed=self.seed)
-        except Exception as error:  # the environment is other people's code, as a plug-in is
-            raise self._failure(error, "reset") from error
-        self._trail = Trail(self.observation) if self._keeps else None
+        self._recorder = None
+        if self._keeps_trajectories:
+            self._recorder = TrajectoryRecorder(self.observation)
 
     def step(self, action: Any) -> bool:
-        """Advance by one action and say whether that ended the episode."""
-        try:
+        """Advance by one action and return whether that ended the episode."""
+        self._activity = "step"
+        with self._guard:
             self.observation, reward, terminated, truncated, info = self.env.step(action)
             self._count(float(reward), info)
-            if self._trail is not None:
-                self._trail.add(action, self.reward, self.observation, info)
-        except Exception as error:  # as above
-            raise self._failure(error, f"step {self.length + 1}") from error
-        is_cut = not (terminated or truncated) and self.length >= self.horizon
-        if not (terminated or truncated or is_cut):
+            if self._recorder is not None:
+                self._recorder.add(action, self.reward, self.observation, info)
+        has_ended = terminated or truncated
+        if not has_ended and self.length < self.horizon:
             return False
-        self.played.append(
-            Episode(self.seed, self.total, self.length, success_of(info), self.terms, is_cut, bool(terminated))
+        self.episodes.append(
+            Episode(
+                self.seed,
+                self.total,
+                self.length,
+                success_of(info),
+                self.terms,
+                not has_ended,
+                terminated=bool(terminated),
+            )
         )
-        if self._trail is not None:
-            self.trajectories.append(self._trail.trajectory(self.played[-1]))
+        if self._recorder is not None:
+            self.trajectories.append(self._recorder.trajectory(self.episodes[-1]))
         return True
 
     def _count(self, reward: float, info: Mapping[str, Any]) -> None:
@@ -126,34 +142,30 @@ class Lane:
         for term, value in self.last_terms.items():
             self.terms[term] = self.terms.get(term, 0.0) + value
 
-    def mask(self) -> NDArray[np.bool_]:
-        """Return the allowed actions; all of them once there is nothing left to play."""
-        assert self.mask_of is not None
-        allowed = np.asarray(self.mask_of(), dtype=np.bool_)
-        return allowed if self.is_active else np.ones_like(allowed)
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Return which actions are allowed: all if no episode is left, None if the environment has no masks."""
+        if self._mask_method is None:
+            return None
+        allowed = np.asarray(self._mask_method(), dtype=np.bool_)
+        if self.is_active:
+            return allowed
+        return np.ones_like(allowed)
 
     def render(self) -> Any:
-        """Return what the environment draws."""
-        try:
-            return self.env.render()
-        except Exception as error:  # as above
-            raise self._failure(error, f"render after step {self.length}") from error
+        """Return the environment's current picture."""
+        self._activity = "render"
+        picture = None
+        with self._guard:
+            picture = self.env.render()
+        return picture
 
-    def _failure(self, error: Exception, moment: str) -> RlxError:
+    def _failure(self, error: Exception) -> RlxError:
+        moments = {"step": f"step {self.length + 1}", "render": f"render after step {self.length}"}
+        moment = moments.get(self._activity, self._activity)
         return env_failure(error, self._protocol, f"{moment} of the episode with seed {self.seed}")
 
 
-def env_failure(error: Exception, protocol: Protocol, moment: str) -> RlxError:
-    """Say what an environment raised, where in the project, and when."""
-    if isinstance(error, RlxError):
-        return error
-    place = where(error, root=protocol.root)
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    raised = f"{protocol.env.id} raised {what}" + (f" ({place})" if place else "")
-    return JobFailed(f"{raised} at {moment}", hint="the error is the environment's: fix it there, then evaluate again")
-
-
 def success_of(info: Mapping[str, Any]) -> bool | None:
-    """Return whether an episode succeeded, where its last info tells."""
+    """Return whether an episode succeeded, or None if its last info does not say it."""
     value = info.get("is_success", info.get("success"))
     return None if value is None else bool(value)

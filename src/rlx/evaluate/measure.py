@@ -1,9 +1,9 @@
-"""Measuring checkpoints: each seed a reference means, under one protocol, beside what no training scores."""
+"""Measure checkpoints: each seed of a reference under one protocol, next to the random and the untrained policy."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +11,28 @@ from rlx import files
 from rlx.config.load import parse, read
 from rlx.config.schema import Experiment
 from rlx.errors import FileDamaged, UsageError
-from rlx.evaluate.parity import retrace
+from rlx.evaluate.env_sources import changed_files
+from rlx.evaluate.parity import compare_replay
 from rlx.evaluate.policy import Policy, rebuild, refuse_named_code
 from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
+from rlx.evaluate.reference_policies import count_missing, figures_of, keep, reference_scores
 from rlx.evaluate.rollout import Evaluator, Progress
-from rlx.evaluate.sources import edited
+from rlx.evaluate.stored_code import stored_experiment
 from rlx.evaluate.trajectory import SUFFIX, encode
-from rlx.evaluate.yardstick import figures_of, keep, unkept, yardsticks
-from rlx.runs import checkpoint as checkpoints
 from rlx.runs import store
-from rlx.runs.checkpoint import Checkpoint
-from rlx.runs.reference import Reference
+from rlx.runs.checkpoints import checkpoint as checkpoints
+from rlx.runs.checkpoints.checkpoint import Checkpoint
 from rlx.runs.run import Run
+from rlx.runs.run_reference import Reference
 
-YARDSTICKS = ("random", "untrained")
+REFERENCE_POLICIES = ("random", "untrained")
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The score of one checkpoint; `file` is where it is kept, None where it is nowhere.
+    """The score of one checkpoint. `file` is where it is stored, or None.
 
-    `claimed` is what the checkpoint was said to score before: by its report, or by the evaluation that chose it.
+    `claimed` is the score that the checkpoint had before: in its report, or in the evaluation that selected it.
     """
 
     seed: int | None
@@ -39,7 +40,7 @@ class Measurement:
     step: int
     fingerprint: str
     figures: Mapping[str, Any]
-    yardsticks: Mapping[str, Any]
+    reference_scores: Mapping[str, Any]
     file: Path | None
     is_stored: bool = False
     note: str | None = None
@@ -47,26 +48,28 @@ class Measurement:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures of this checkpoint as JSON-able data."""
-        return {
-            "seed": self.seed,
-            "checkpoint": self.checkpoint,
-            "step": self.step,
-            **self.figures,
-            **self.yardsticks,
-            "stored": self.is_stored,
-            **({"note": self.note} if self.note else {}),
-            **({"claimed": self.claimed} if self.claimed else {}),
-        }
+        names = {"seed": self.seed, "checkpoint": self.checkpoint, "step": self.step}
+        summary = {**names, **self.figures, **self.reference_scores, "stored": self.is_stored}
+        if self.note:
+            summary["note"] = self.note
+        if self.claimed:
+            summary["claimed"] = self.claimed
+        return summary
 
 
-def refuse_opaque(run: Run | None) -> None:
+def refuse_unloadable(run: Run | None) -> None:
     """Refuse a run whose policies only its own program can load."""
     if run is None or not run.is_opaque:
         return
-    by, hint = ("a script of your own", "score it in the script: run.evaluate(policy)")
-    if not run.is_script:
-        by, hint = ("a command of your own", "a study measures it with the repository's own evaluation")
-    raise UsageError(f"{run.name} is trained by {by}: rlx cannot open its checkpoints", hint=hint)
+    program = "a command of your own"
+    hint = "a study measures it with the repository's own evaluation"
+    if run.is_imported:
+        message = f"{run.name} was imported: rlx has its metrics and not its policies"
+        raise UsageError(message, hint=f"rlx compare {run.name} OTHER --metric NAME")
+    if run.is_script:
+        program = "a script of your own"
+        hint = "score it in the script: run.evaluate(policy)"
+    raise UsageError(f"{run.name} is trained by {program}: rlx cannot open its checkpoints", hint=hint)
 
 
 def protocol_for(
@@ -80,156 +83,161 @@ def protocol_for(
 ) -> Protocol:
     """Return the report protocol of a reference's own config, of another run's (`like`) or of a config `file`.
 
-    A fresh one has the same but for its episodes: they are the run's next unused ones.
+    A fresh protocol differs only in its episodes: they are the run's next unused ones.
     """
-    refuse_opaque(reference.run)
-    experiment = read(file) if file is not None else _experiment(reference, like)
+    refuse_unloadable(reference.run)
+    experiment = _experiment(reference, like, root=root) if file is None else read(file)
     if not is_fresh:
         return Protocol.of(experiment, root=root, purpose="report", episodes=episodes)
-    first = _fresh_used(reference.run) if reference.run else 0
-    return Protocol.of(experiment, root=root, purpose="fresh", episodes=episodes, first=first)
+    return Protocol.of(experiment, root=root, purpose="fresh", episodes=episodes, first=_fresh_used(reference.run))
 
 
-def _experiment(reference: Reference, like: Run | None) -> Experiment:
+def _experiment(reference: Reference, like: Run | None, *, root: Path) -> Experiment:
     run = like or reference.run
     if run is not None:
-        return parse(run.config, source=f"{run.name}/config_snapshot.yaml")
+        return stored_experiment(run, root=root)
     assert reference.path is not None
     foreign = checkpoints.read(reference.path, with_replay=False)
     refuse_named_code(foreign)
     return parse(foreign.config, source=f"{reference.path}/manifest.json")
 
 
-def _fresh_used(run: Run) -> int:
-    """Return how many of the fresh episodes earlier evaluations of this run have used."""
+def _fresh_used(run: Run | None) -> int:
+    """Return how many fresh episodes earlier evaluations of a run have used."""
+    if run is None:
+        return 0
+    start = EPISODE_SEEDS["fresh"].start
     fresh = [document for document in run.evaluations() if document.get("purpose") == "fresh"]
-    last = [row["seed"] for document in fresh for row in document["episodes"]]
-    return max(last, default=EPISODE_SEEDS["fresh"].start - 1) + 1 - EPISODE_SEEDS["fresh"].start
+    return max((row["seed"] + 1 for document in fresh for row in document["episodes"]), default=start) - start
 
 
 def measure(
     reference: Reference,
     protocol: Protocol,
     *,
-    default: str = "latest",
     seed: int | None = None,
     is_again: bool = False,
     keeps_trajectories: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[Measurement]:
-    """Evaluate the checkpoint of every seed meant that has it; what belongs to a run is kept in it.
+    """Evaluate the latest checkpoint of every seed of a reference that has one. A run keeps its scores.
 
-    A score that is kept already, of the same checkpoint under the same protocol, is not measured again unless asked, or
-    unless trajectories are wanted that are not kept beside it.
+    rlx does not repeat a stored score of the same checkpoint under the same protocol, unless `is_again` is set or
+    trajectories are requested that are not stored.
     """
-    paths, _ = reference.present(default=default, seed=seed)
+    run = reference.run
+    paths, _ = reference.present(default="latest", seed=seed)
     read = {number: checkpoints.read(path, with_replay=False) for number, path in paths.items()}
-    known = {
-        number: found
-        for number, checkpoint in read.items()
-        if (place := _place(reference, protocol, number, checkpoint.path.name))
-        and not is_again
-        and (not keeps_trajectories or place.with_suffix(SUFFIX).exists())
-        and (found := _stored(place, checkpoint, number))
-    }
-    asked = [number for number in read if number not in known]
-    count = len(asked) + unkept(protocol, reference.run.path if reference.run else None, seeds=asked)
-    told = _overall(progress, count) if progress else None
-    with Evaluator(protocol, progress=told, keeps_trajectories=keeps_trajectories) as evaluator:
-        for count, (number, checkpoint) in enumerate(read.items()):
-            episodes_of = count if protocol.purpose == "fresh" else number or 0
-            yield known.get(number) or _measured(evaluator, checkpoint, number, episodes_of, run=reference.run)
+    stored: dict[int | None, Measurement] = {}
+    if run is not None and not is_again:
+        for number, checkpoint in read.items():
+            path = run.path / "eval" / protocol.fingerprint() / f"seed_{number}_{checkpoint.path.name}.json"
+            measurement = _stored(path, checkpoint, number)
+            if measurement and (not keeps_trajectories or path.with_suffix(SUFFIX).exists()):
+                stored[number] = measurement
+    missing = [number for number in read if number not in stored]
+    count = len(missing) + count_missing(protocol, run.path if run else None, seeds=missing)
+    if progress is not None:
+        progress = _overall(progress, count)
+    with Evaluator(protocol, progress=progress, keeps_trajectories=keeps_trajectories) as evaluator:
+        for index, (number, checkpoint) in enumerate(read.items()):
+            # Fresh episodes are counted per evaluation; others belong to the training seed.
+            episodes_of = index if protocol.purpose == "fresh" else number or 0
+            yield stored.get(number) or _measure(evaluator, checkpoint, number, episodes_of, run=run)
 
 
 def _overall(progress: Progress, evaluations: int) -> Progress:
-    """Return what counts the episodes of several evaluations as one whole."""
+    """Return a progress function that counts the episodes of several evaluations together."""
     before = 0
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         nonlocal before
         progress(before + done, evaluations * total)
-        before += total if done == total else 0
+        if done == total:
+            before += total
 
-    return tell
+    return report
 
 
-def fitting(
+def rebuild_fitting(
     evaluator: Evaluator, checkpoint: Checkpoint, *, named: Collection[str] | None = None
 ) -> tuple[Policy, str | None]:
-    """Rebuild a policy for the evaluator's environment, and return what must be said about the two.
+    """Rebuild a policy for the evaluator's environment. Return it with a note about the two, if one is needed.
 
-    Refuses one that acts otherwise than in training, or whose environment shows otherwise what it saw there. `named` is
+    Raises if the policy acts differently than in training, or if the environment's observations do not fit. `named` is
     the code that it may run (see `rebuild`).
     """
     policy = rebuild(checkpoint, named=named)
-    note = retrace(checkpoint, evaluator.env, evaluator.protocol)
+    note = compare_replay(checkpoint, evaluator.env, evaluator.protocol)
     evaluator.refuse_misfit(policy)
     return policy, note
 
 
-def changed_since_training(run: Run, seed: int | None, protocol: Protocol) -> str | None:
-    """Say which project files behind a protocol are others than when the seed was first evaluated, by its training."""
-    of_seed = [one for one in run.evaluations() if one["name"].startswith(f"seed_{seed}_")]
-    first = sorted(of_seed, key=lambda document: float(document["time"]))[:1]
-    names = [name for name in edited(first, root=protocol.root) if name in protocol.content["files"]]
+def changed_files_note(run: Run, seed: int | None, protocol: Protocol) -> str | None:
+    """Return a note on the protocol's project files that have changed since the seed's first evaluation."""
+    evaluations = [document for document in run.evaluations() if document["name"].startswith(f"seed_{seed}_")]
+    first = sorted(evaluations, key=lambda document: float(document["time"]))[:1]
+    names = [name for name in changed_files(first, root=protocol.root) if name in protocol.content["files"]]
     if not names:
         return None
     return f"{', '.join(names)} changed since training: the numbers belong to the changed environment"
 
 
-def _place(reference: Reference, protocol: Protocol, seed: int | None, name: str) -> Path | None:
-    if reference.run is None:
-        return None
-    return reference.run.path / "eval" / protocol.fingerprint() / f"seed_{seed}_{name}.json"
-
-
 def _stored(path: Path, checkpoint: Checkpoint, seed: int | None) -> Measurement | None:
-    """Return what is kept of this checkpoint; None where there is nothing, or of other weights."""
+    """Return the stored score of this checkpoint, or None if there is none or it belongs to other weights."""
     try:
         document = files.read_json(path)
     except (OSError, FileDamaged):
         return None
-    if (document.get("step"), document.get("identity")) != (checkpoint.step, checkpoint.identity):
+    if document.get("step") != checkpoint.step or document.get("identity") != checkpoint.identity:
         return None
-    beside = {key: document[key] for key in YARDSTICKS if key in document}
-    figures = {key: value for key, value in figures_of(document).items() if key not in beside}
+    scores = {key: document[key] for key in REFERENCE_POLICIES if key in document}
+    figures = {key: value for key, value in figures_of(document).items() if key not in scores}
     note = figures.pop("note", None)
-    return Measurement(seed, checkpoint.path.name, checkpoint.step, path.parent.name, figures, beside, path, True, note)
+    return Measurement(seed, checkpoint.path.name, checkpoint.step, path.parent.name, figures, scores, path, True, note)
 
 
-def _measured(
+def _measure(
     evaluator: Evaluator, checkpoint: Checkpoint, seed: int | None, episodes_of: int, *, run: Run | None
 ) -> Measurement:
-    policy, shown = fitting(evaluator, checkpoint)
-    changed = changed_since_training(run, seed, evaluator.protocol) if run else None
-    note = "; ".join(filter(None, (shown, changed))) or None
+    policy, note = rebuild_fitting(evaluator, checkpoint)
+    if run is not None:
+        note = "; ".join(filter(None, (note, changed_files_note(run, seed, evaluator.protocol)))) or None
     evaluation = evaluator.evaluate(policy, seed=episodes_of)
-    beside = yardsticks(evaluator, run.path if run else None, seed=seed)
+    scores = reference_scores(evaluator, run.path if run else None, seed=seed)
     name = checkpoint.path.name
-    document = {
-        **evaluation.document(), **beside, **({"note": note} if note else {}),
-        "seed": seed, "checkpoint": name, "step": checkpoint.step, "identity": checkpoint.identity,
-    }  # fmt: skip
-    file = keep(run.path, evaluation.fingerprint, f"seed_{seed}_{name}", document) if run else None
+    measurement = Measurement(
+        seed, name, checkpoint.step, evaluation.fingerprint, evaluation.summary(), scores, None, note=note
+    )
+    if run is None:
+        return measurement
+    document = {**evaluation.document(), **scores, "seed": seed, "checkpoint": name, "step": checkpoint.step}
+    document["identity"] = checkpoint.identity
+    if note:
+        document["note"] = note
+    file = keep(run.path, evaluation.fingerprint, f"seed_{seed}_{name}", document)
     if file is not None and evaluation.trajectories:
         store.save_trajectories(file.with_suffix(SUFFIX), encode(evaluation.trajectories))
     claimed = {}
-    if run and evaluator.protocol.purpose == "fresh":
+    if evaluator.protocol.purpose == "fresh":
         claimed = _claimed(run, seed, checkpoint, metric=evaluator.protocol.metric)
-    return Measurement(
-        seed, name, checkpoint.step, evaluation.fingerprint, evaluation.summary(), beside, file, False, note, claimed
-    )
+    return replace(measurement, file=file, claimed=claimed)
 
 
 def _claimed(run: Run, seed: int | None, checkpoint: Checkpoint, *, metric: str) -> dict[str, Any]:
-    """Return what the checkpoint was said to score in this metric: when it was chosen, else by its newest report."""
-    name = checkpoint.path.name
-    wanted = (
-        ("selection", f"seed_{seed}_step_{checkpoint.step}") if name == "best" else ("report", f"seed_{seed}_{name}")
-    )
+    """Return the checkpoint's earlier score in this metric: from its selection if it is `best`, or its last report."""
+    purpose = "report"
+    name = f"seed_{seed}_{checkpoint.path.name}"
+    if checkpoint.path.name == "best":
+        purpose = "selection"
+        name = f"seed_{seed}_step_{checkpoint.step}"
     key = "mean" if metric == "return" else metric
-    found = [one for one in run.evaluations() if (one.get("purpose"), one["name"]) == wanted and key in one]
-    if not found:
+    documents = [
+        document
+        for document in run.evaluations()
+        if document.get("purpose") == purpose and document["name"] == name and key in document
+    ]
+    if not documents:
         return {}
-    newest = max(found, key=lambda document: float(document["time"]))
+    newest = max(documents, key=lambda document: float(document["time"]))
     return {"score": files.number(newest[key]), "purpose": newest["purpose"]}

@@ -1,10 +1,9 @@
-"""What a policy is to rlx: a batch of raw observations in, a batch of actions out; and how one is loaded."""
+"""Policies: a batch of raw observations in, a batch of actions out. Also: how to rebuild one from a checkpoint."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -12,35 +11,33 @@ from numpy.typing import NDArray
 
 from rlx import plugins
 from rlx.errors import CheckpointInvalid
-from rlx.runs import checkpoint as checkpoints
+from rlx.evaluate.stored_code import code_problems, code_references
 from rlx.runs import project
-from rlx.runs.reference import resolve
 
 if TYPE_CHECKING:
     from gymnasium import Space
 
-    from rlx.runs.checkpoint import Checkpoint
+    from rlx.runs.checkpoints.checkpoint import Checkpoint
 
+# Observations of several environments as their space batches them: an array, or a dict or tuple of arrays.
+Masks = NDArray[np.bool_] | None
 Batch = NDArray[Any] | dict[str, Any] | tuple[Any, ...]
-"""Observations of several environments as their space batches them: an array, or a dict or tuple of arrays."""
 
+# For continuous actions: far above the rounding of another machine, far below the effect of a lost normaliser.
 ACTION_TOLERANCE = 1e-3
-"""Of continuous actions: far above what another machine's rounding does, far below what a lost normaliser does."""
+# The share of discrete actions that may differ, because another machine can round a tie differently.
 NEAR_TIES = 1 / 16
-"""The share of discrete actions that may differ: another machine's rounding can decide a tie differently."""
 
 
 class Policy(Protocol):
-    """A policy as evaluation knows it; normaliser and frame order are inside, so nothing can be left out."""
+    """A policy as evaluation sees it. Its normaliser and frame order are inside, so they cannot be forgotten."""
 
-    def predict(
-        self, observations: Batch, *, deterministic: bool = True, masks: NDArray[np.bool_] | None = None
-    ) -> NDArray[Any]:
-        """Return one action a row for raw environment observations; `masks` (rows, actions) are the allowed ones."""
+    def predict(self, observations: Batch, *, deterministic: bool = True, masks: Masks = None) -> NDArray[Any]:
+        """Return one action per row for raw observations. `masks` (rows, actions) are the allowed actions."""
         ...
 
     def reset(self, finished: NDArray[np.bool_] | None = None) -> None:
-        """Forget the recurrent state of the rows that begin a new episode; of all rows without an argument."""
+        """Forget the recurrent state of the rows that begin a new episode, or of all rows without an argument."""
         ...
 
 
@@ -55,29 +52,28 @@ class RandomPolicy:
         is_real = isinstance(self._space, Box) and np.issubdtype(self._space.dtype, np.floating)
         self._is_bounded = is_real and cast("Box", self._space).is_bounded()
 
-    def predict(
-        self, observations: Batch, *, deterministic: bool = True, masks: NDArray[np.bool_] | None = None
-    ) -> NDArray[Any]:
-        """Return one random action a row."""
-        count = rows_of(observations)
+    def predict(self, observations: Batch, *, deterministic: bool = True, masks: Masks = None) -> NDArray[Any]:
+        """Return one random action per row."""
+        count = count_rows(observations)
         if self._is_bounded and masks is None:
             return self._uniform(count)
-        batch: NDArray[Any] = stack(
-            self._space, [self.sample(mask) for mask in ([None] * count if masks is None else masks)]
-        )
+        rows: Any = masks
+        if masks is None:
+            rows = [None] * count
+        batch: NDArray[Any] = stack(self._space, [self.sample(mask) for mask in rows])
         return batch
 
     def reset(self, finished: NDArray[np.bool_] | None = None) -> None:
         """Keep nothing between steps."""
 
     def _uniform(self, count: int) -> NDArray[Any]:
-        """Return what `count` calls of the space's own `sample` would, in one."""
+        """Return the same as `count` calls of the space's own `sample`, in one call."""
         space: Any = self._space
         drawn: NDArray[Any] = space.np_random.uniform(space.low, space.high, size=(count, *space.shape))
         return drawn.astype(space.dtype)
 
     def sample(self, mask: NDArray[np.bool_] | None = None) -> Any:
-        """Return one random action, of the allowed ones where a mask is given."""
+        """Return one random action among those that the mask allows."""
         from gymnasium.spaces import MultiDiscrete
 
         if mask is None:
@@ -88,41 +84,35 @@ class RandomPolicy:
         return self._space.sample(mask=flat)
 
 
-def load(reference: str | Path) -> Policy:
-    """Rebuild the policy of a checkpoint: a folder, `RUN:best`, or a run (its `best`); of several seeds the first."""
-    root = project.root()
-    paths = resolve(str(reference), root).checkpoints(default="best")
-    return rebuild(checkpoints.read(next(iter(paths.values())), with_replay=False))
-
-
 def rebuild(checkpoint: Checkpoint, *, named: Collection[str] | None = None) -> Policy:
-    """Rebuild the policy of a checkpoint that was read and verified; nothing stored in it is executed.
+    """Rebuild the policy of a checkpoint that was read and verified. Nothing stored in it is executed.
 
-    It may name code to run (`policy.type: file.py:Net`) where it is of this project; with `named`, only that code.
+    It may name code to run (`policy.type: file.py:Net`) if it belongs to this project. With `named`, only that code.
     """
     if named is None:
         refuse_named_code(checkpoint)
     else:
         _refuse_other_code(checkpoint, named)
     policy: Policy = plugins.load(plugins.BACKENDS, checkpoint.backend, kind="backend")().load(checkpoint)
-    refuse_other_actions(policy, checkpoint)
+    refuse_changed_actions(policy, checkpoint)
     return policy
 
 
-def refuse_other_actions(policy: Policy, checkpoint: Checkpoint) -> None:
-    """Refuse a rebuilt policy that acts otherwise than the training path did on the observations kept with it."""
-    told = checkpoint.parity
-    if "greedy" not in told:
+def refuse_changed_actions(policy: Policy, checkpoint: Checkpoint) -> None:
+    """Refuse a rebuilt policy that acts differently than the training path did on the stored observations."""
+    replay = checkpoint.parity
+    if "greedy" not in replay:
         return
     policy.reset()
-    actions, greedy = np.asarray(policy.predict(told["observations"])), np.asarray(told["greedy"])
+    actions = np.asarray(policy.predict(replay["observations"]))
+    greedy = np.asarray(replay["greedy"])
     policy.reset()
     differing = _differing(actions, greedy)
     if differing:
         raise CheckpointInvalid(
             f"checkpoint {checkpoint.path}: the policy acts differently than in training "
             f"(on {differing} of {len(greedy)} stored observations)",
-            hint="its weights, its normaliser or the code of the policy are not those it was trained with",
+            hint="its weights, its normaliser or its code have changed since the training",
         )
 
 
@@ -133,40 +123,30 @@ def _differing(actions: NDArray[Any], greedy: NDArray[Any]) -> int:
         is_same = np.isclose(actions, greedy, rtol=ACTION_TOLERANCE, atol=ACTION_TOLERANCE, equal_nan=True)
         return int((~is_same.reshape(len(greedy), -1).all(axis=1)).sum())
     differing = int((actions != greedy).reshape(len(greedy), -1).any(axis=1).sum())
-    return differing if differing > NEAR_TIES * len(greedy) else 0
+    if differing <= NEAR_TIES * len(greedy):
+        return 0
+    return differing
 
 
 def refuse_named_code(checkpoint: Checkpoint) -> None:
     """Refuse a checkpoint from outside this project that names code to run (`module:name`, `file.py:Class`)."""
-    own = project.runs_folder(project.root()).resolve()
-    if checkpoint.path.resolve().is_relative_to(own):
-        return
-    for name in code_named_in(checkpoint.config):
+    for problem in code_problems(checkpoint.config, place=checkpoint.path, root=project.root()):
         raise CheckpointInvalid(
-            f"{checkpoint.path} is not of this project and names code to run: `{name}`",
-            hint="if you trust it, work in its own project folder (or set RLX_ROOT to it)",
+            f"{checkpoint.path} {problem}",
+            hint="if you trust it, repeat the command with --trust, or work in its own project folder",
         )
 
 
 def _refuse_other_code(checkpoint: Checkpoint, named: Collection[str]) -> None:
-    for name in code_named_in(checkpoint.config):
+    for name in code_references(checkpoint.config):
         if name not in named:
             raise CheckpointInvalid(
                 f"checkpoint {checkpoint.path.name} names code to run that the baseline does not: `{name}`",
-                hint="a policy with code of its own is measured in a process of its own: `adapter.policy` in task.yaml",
+                hint="set `adapter.policy` in task.yaml: a policy with its own code needs a separate process",
             )
 
 
-def code_named_in(config: Mapping[str, Any]) -> list[str]:
-    """Return what a config names to be imported and run: `module:name`, `file.py:Class`."""
-    worlds = [config.get("env") or {}, (config.get("eval") or {}).get("env") or {}]
-    named = [env.get("id") for env in worlds]
-    named += [wrapper.get("name") for env in worlds for wrapper in env.get("wrappers") or []]
-    named += [(config.get(section) or {}).get(key) for section, key in (("algo", "name"), ("policy", "type"))]
-    return [str(name) for name in named if ":" in str(name)]
-
-
-def rows_of(observations: Batch) -> int:
+def count_rows(observations: Batch) -> int:
     """Return how many observations a batch holds."""
     leaf: Any = observations
     while isinstance(leaf, (dict, tuple)):
@@ -175,7 +155,7 @@ def rows_of(observations: Batch) -> int:
 
 
 def stack(space: Space[Any], items: Sequence[Any]) -> Any:
-    """Return elements of a space as one batch: (rows, …) arrays in the space's own structure."""
+    """Return elements of a space as one batch: arrays of shape (rows, …) in the space's own structure."""
     from gymnasium.vector.utils import concatenate, create_empty_array
 
     empty: Any = create_empty_array(space, n=len(items))
@@ -183,7 +163,7 @@ def stack(space: Space[Any], items: Sequence[Any]) -> Any:
 
 
 def batcher(space: Space[Any], count: int) -> Callable[[Sequence[Any]], Any]:
-    """Return `stack` for `count` elements at a time; array spaces use the same memory every time."""
+    """Return a `stack` for `count` elements at a time. For array spaces it reuses the same memory."""
     from gymnasium.spaces import Box
 
     if not isinstance(space, Box):
@@ -193,7 +173,7 @@ def batcher(space: Space[Any], count: int) -> Callable[[Sequence[Any]], Any]:
 
 
 def splitter(space: Space[Any], count: int) -> Callable[[Any], Any]:
-    """Return what takes a batch of `count` elements of a space apart; an array is taken apart by its rows."""
+    """Return a function that splits a batch of `count` elements of a space. An array is split by its rows."""
     from gymnasium.vector.utils import batch_space, iterate
 
     batched = batch_space(space, count)

@@ -1,7 +1,8 @@
-"""How a policy is measured: environment, episodes, their seeds, determinism; with a fingerprint over all of it.
+"""A protocol: how a policy is measured (environment, episodes, seeds, determinism), with a fingerprint over all of it.
 
-Two evaluations compare only under the same fingerprint. It is taken over the protocol and over what defines the
-environment (project files by hash, packages by version; see `sources`), never over the policy or its training seed.
+Two evaluations are comparable only if they have the same fingerprint. It covers the protocol and everything that
+defines the environment: project files by hash, packages by version (see `env_sources`). It never covers the policy or
+its training seed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 Metric = Literal["return", "success_rate", "pass_rate"]
 Purpose = Literal["parity", "selection", "report", "fresh", "search", "confirm"]
 
+# The reserved episode seeds. Episodes that select a checkpoint never report it, and training uses none of them.
+# A run uses `fresh` episodes once: every evaluation with `--fresh` takes the next. A study's episodes (`search`,
+# `confirm`) start at a random offset that rlx draws when it needs them: about 5·10⁸ places that cannot be guessed.
 EPISODE_SEEDS: dict[Purpose, range] = {
     "parity": range(90_000, 100_000),
     "selection": range(100_000, 200_000),
@@ -30,49 +34,49 @@ EPISODE_SEEDS: dict[Purpose, range] = {
     "search": range(1_000_000, 500_000_000),
     "confirm": range(500_000_000, 1_000_000_000),
 }
-"""The reserved episode seeds: what chooses the best checkpoint never also reports it. Training stays out of all.
-
-`fresh` ones are used once a run: every evaluation with `--fresh` takes the next. A study's (`search`, `confirm`) begin
-at an offset that is drawn when they are needed and recorded: some 5·10⁸ places that nobody can guess.
-"""
 DRAWN: tuple[Purpose, ...] = ("search", "confirm")
 
 
+# Purposes that play the same episodes for every training seed, because nothing is compared across seeds there.
 SHARED: tuple[Purpose, ...] = ("parity", "selection")
-"""What is played on the same episodes whatever the training seed: there nothing is compared across seeds."""
-MOST_TRAINING_SEEDS = 2000
+MOST_TRAINING_SEEDS = 2**20
 
 
-def draw(purpose: Purpose, episodes: int) -> int:
-    """Return an unpredictable `first` for the episodes of a study's purpose, with room for every training seed's."""
-    return secrets.randbelow(max(1, len(EPISODE_SEEDS[purpose]) - episodes * MOST_TRAINING_SEEDS))
+def draw_first_episode(purpose: Purpose, episodes: int) -> int:
+    """Return a random `first` for a study's episodes that leaves room for every training seed.
+
+    Long evaluations leave half of the range: then two training seeds hardly ever share episodes.
+    """
+    reserved = len(EPISODE_SEEDS[purpose])
+    return secrets.randbelow(reserved - min(episodes * MOST_TRAINING_SEEDS, reserved // 2))
 
 
 def episode_seeds(purpose: Purpose, first: int, episodes: int, *, seed: int = 0) -> range:
-    """Return the episodes that a training seed's policy plays: the same for every policy of that seed.
+    """Return the episodes that a policy of a training seed plays: the same for every policy of that seed.
 
-    Each training seed has its own. On shared ones all seeds of a policy have the same luck, and a test that takes seeds
-    for independent would find it to be an effect.
+    Each training seed has its own episodes. On shared ones all seeds of a policy would have the same luck, and a test
+    that treats seeds as independent would mistake it for an effect.
     """
     reserved = EPISODE_SEEDS[purpose]
     left = len(reserved) - first
     if episodes > left:
         from rlx.errors import UsageError
 
-        raise UsageError(f"{episodes} episodes asked for", hint=f"{left} are reserved and unused")
-    start = first + seed % (left // episodes) * episodes if purpose not in SHARED else first
-    return reserved[start : start + episodes]
+        raise UsageError(f"{episodes} episodes are too many", hint=f"{left} are reserved and unused")
+    if purpose not in SHARED:
+        first += seed % (left // episodes) * episodes
+    return reserved[first : first + episodes]
 
 
 REPORT_EPISODES = 20
+# If an environment declares no time limit, rlx cuts an episode after this many steps and marks it as cut.
 UNDECLARED_HORIZON = 10_000
-"""Where an environment declares no time limit, an episode is cut, and marked as cut, after this many steps."""
 _FINGERPRINT_CHARACTERS = 12
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of measuring. `root` is the project whose files define the environment; `first` skips episode seeds."""
+    """One way to measure. `root` is the project whose files define the environment. `first` skips episode seeds."""
 
     env: Env
     episodes: int
@@ -87,11 +91,15 @@ class Protocol:
     def of(
         cls, experiment: Experiment, *, root: Path, purpose: Purpose, episodes: int | None = None, first: int = 0
     ) -> Protocol:
-        """Return the protocol an experiment is measured by; selection plays scenarios only where they count."""
+        """Return an experiment's protocol. Selection plays scenarios only if the metric is their pass rate."""
         settings = experiment.eval
-        usual = settings.episodes if purpose == "selection" else settings.report_episodes or REPORT_EPISODES
         metric: Metric = settings.metric or "return"
-        has_scenarios = purpose != "selection" or metric == "pass_rate"
+        scenarios = settings.scenarios or {}
+        usual = settings.report_episodes or REPORT_EPISODES
+        if purpose == "selection":
+            usual = settings.episodes
+            if metric != "pass_rate":
+                scenarios = {}
         return cls(
             env=_evaluation_env(experiment, root=root),
             episodes=episodes or usual,
@@ -99,7 +107,7 @@ class Protocol:
             purpose=purpose,
             root=root,
             metric=metric,
-            scenarios=settings.scenarios or {} if has_scenarios else {},
+            scenarios=scenarios,
             first=first,
         )
 
@@ -112,19 +120,19 @@ class Protocol:
         return episode_seeds(self.purpose, self.first, self.episodes, seed=seed)
 
     def fingerprint(self) -> str:
-        """Return the name of this protocol: equal exactly where two evaluations may be compared."""
+        """Return the name of this protocol. Two evaluations are comparable exactly if it is equal."""
         canonical = json.dumps(self.content, sort_keys=True, default=str)
         return files.sha256(canonical.encode())[:_FINGERPRINT_CHARACTERS]
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """Everything the fingerprint is taken over. Makes the environment once to see which classes define it."""
+        """Everything that the fingerprint covers. It makes the environment once to find the classes that define it."""
         from rlx.envs.make import make_env
-        from rlx.evaluate.sources import sources_of
+        from rlx.evaluate.env_sources import find_sources
 
         env = make_env(self.env, root=self.root)
         try:
-            sources = sources_of(env, [self.env.id, *(wrapper.name for wrapper in self.env.wrappers)], root=self.root)
+            sources = find_sources(env, [self.env.id, *(wrapper.name for wrapper in self.env.wrappers)], root=self.root)
         finally:
             env.close()
         seeds = self.episode_seeds()
@@ -136,34 +144,33 @@ class Protocol:
             "deterministic": self.deterministic,
             "purpose": self.purpose,
             "undeclared_horizon": UNDECLARED_HORIZON,
-            **self._beyond_the_return(),
+            **self._optional_content(),
             "files": sources.files,
             "packages": sources.packages,
         }
 
-    def _beyond_the_return(self) -> dict[str, Any]:
-        """Leave out what most protocols do not have, so that their names do not change when there is more to say."""
-        scenarios = {name: one.model_dump(mode="json", by_alias=True) for name, one in self.scenarios.items()}
-        return {
-            **({} if self.metric == "return" else {"metric": self.metric}),
-            **({"scenarios": scenarios} if scenarios else {}),
-        }
+    def _optional_content(self) -> dict[str, Any]:
+        """Return the parts that most protocols do not have. Leaving them out keeps old fingerprints valid."""
+        content: dict[str, Any] = {}
+        if self.metric != "return":
+            content["metric"] = self.metric
+        if self.scenarios:
+            dumped = {name: item.model_dump(mode="json", by_alias=True) for name, item in self.scenarios.items()}
+            content["scenarios"] = dumped
+        return content
 
 
 def _evaluation_env(experiment: Experiment, *, root: Path) -> Env:
-    """Return `eval.env` where it says something, else the training environment without what only shapes rewards."""
+    """Return the training environment without wrappers that only shape rewards, changed by `eval.env`."""
+    from rlx.envs.make import changes_only_reward
+
     own = experiment.eval.env
     changes: dict[str, Any] = {
-        "wrappers": tuple(one for one in experiment.env.wrappers if not _only_shapes_reward(one.name, root)),
+        "wrappers": tuple(
+            wrapper for wrapper in experiment.env.wrappers if not changes_only_reward(wrapper.name, root=root)
+        ),
     }
     if own is not None:
         named = {"id": own.id, "kwargs": own.kwargs, "wrappers": own.wrappers}
         changes |= {key: value for key, value in named.items() if value is not None}
     return experiment.env.model_copy(update=changes)
-
-
-def _only_shapes_reward(name: str, root: Path) -> bool:
-    """Say whether a wrapper can change nothing but the reward: a policy is measured in the environment's own."""
-    from rlx.envs.make import changes_only_reward
-
-    return changes_only_reward(name, root=root)

@@ -1,6 +1,6 @@
-"""What is wrong with the scenarios of an evaluation, found by making each one's environment once.
+"""Check the scenarios of an evaluation, by making each one's environment once.
 
-What is not covered: a name in `pass` that is none of rlx's own, where a short random episode does not come to its end.
+Not covered: a name in `pass` that is not one of rlx's own, if a short random episode does not end in time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_SECONDS = 0.5
 
 
 def scenario_problems(experiment: Experiment, *, root: Path) -> Iterator[Problem]:
-    """Yield what an environment does not take of a scenario's arguments, and names in `pass` that no episode has."""
+    """Yield arguments of scenarios that the environment does not take, and names in `pass` that no episode has."""
     from rlx.envs.make import make_env
 
     if not experiment.eval.scenarios:
@@ -32,46 +32,52 @@ def scenario_problems(experiment: Experiment, *, root: Path) -> Iterator[Problem
     for name, scenario in protocol.scenarios.items():
         key = f"eval.scenarios.{name}"
         try:
-            made = make_env(protocol.scenario_env(name), root=root)
+            env = make_env(protocol.scenario_env(name), root=root)
         except RlxError as error:
             yield Problem(f"{key}.kwargs", f"`{key}`: {error.message}", error.hint)
             continue
         try:
-            yield from _misnamed(f"{key}.pass", scenario.passes, made, protocol)
+            yield from _unknown_names(f"{key}.pass", scenario.passes, env, protocol)
         finally:
-            made.close()
+            env.close()
 
 
-def _misnamed(key: str, passes: str | None, env: AnyEnv, protocol: Protocol) -> Iterator[Problem]:
-    try:
-        unknown = sorted(Expression(passes).names.difference(FIGURES)) if passes else []
-    except ValueError:  # `cross_check` says so
+def _unknown_names(key: str, rule: str | None, env: AnyEnv, protocol: Protocol) -> Iterator[Problem]:
+    if not rule:
         return
-    figures = _figures(env, protocol) if unknown else None
-    for name in unknown:
+    try:
+        names = sorted(Expression(rule).names.difference(FIGURES))
+    except ValueError:  # `cross_check` reports it
+        return
+    figures = _episode_figures(env, protocol) if names else None
+    for name in names:
         near = did_you_mean(name, (*FIGURES, *(figures or ())))
-        if name not in figures if figures is not None else near:
-            had = f"it has: {', '.join(figures or FIGURES)}"
-            message = f"`{key}` names `{name}`, which an episode of {protocol.env.id} does not have"
-            yield Problem(key, message, f"did you mean `{near}`?" if near else had)
+        hint = f"it has: {', '.join(figures or FIGURES)}"
+        if near:
+            hint = f"did you mean `{near}`?"
+        is_unknown = bool(near)  # without an episode's figures, only a likely typo counts
+        if figures is not None:
+            is_unknown = name not in figures
+        if is_unknown:
+            yield Problem(key, f"`{key}` names `{name}`, which an episode of {protocol.env.id} does not have", hint)
 
 
-def _figures(env: AnyEnv, protocol: Protocol) -> tuple[str, ...] | None:
-    """Return what an episode of random actions has; None where it does not end in time."""
-    from rlx.evaluate.episode import Lane
+def _episode_figures(env: AnyEnv, protocol: Protocol) -> tuple[str, ...] | None:
+    """Return the names of the figures of a random episode, or None if it does not end in time."""
+    from rlx.evaluate.episode import EpisodeRunner
     from rlx.evaluate.policy import RandomPolicy
-    from rlx.evaluate.rollout import own_randomness
+    from rlx.evaluate.rollout import isolated_randomness
 
     seeds = EPISODE_SEEDS["parity"]
-    randomly = RandomPolicy(env.action_space, seed=seeds.start)
+    policy = RandomPolicy(env.action_space, seed=seeds.start)
     deadline = time.monotonic() + MOST_SECONDS
-    with own_randomness(seeds.start):
-        lane = Lane(env, seeds, protocol=protocol)
+    with isolated_randomness(seeds.start):
+        runner = EpisodeRunner(env, seeds, protocol=protocol)
         try:
-            lane.begin()
+            runner.begin()
             while time.monotonic() < deadline:
-                if lane.step(randomly.sample(lane.mask() if lane.mask_of else None)):
-                    return tuple(lane.played[-1].figures())
-        except JobFailed:  # training will meet it too, and tell it better
+                if runner.step(policy.sample(runner.mask())):
+                    return tuple(runner.episodes[-1].figures())
+        except JobFailed:  # training meets the same error and reports it better
             pass
     return None

@@ -1,1 +1,1 @@
-"""The ONE door: runs are started, supervised, stopped and resumed here."""
+"""Start, follow and stop jobs: plain runs, jobs of a study, background commands."""

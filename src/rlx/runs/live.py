@@ -1,4 +1,4 @@
-"""A seed while it is being trained: the one writer of its metrics, events and heartbeat."""
+"""A seed in training: the only writer of its metrics, events and heartbeat."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rlx.errors import Refused, RlxError
 from rlx.runs import process, store
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.provenance import provenance, save_diff
+from rlx.runs.run import HEARTBEAT, LEASE
 from rlx.runs.status import COMPLETED, FAILED, HEARTBEAT_SECONDS, INTERRUPTED
 
 TRACEBACK_LINES = 30
@@ -24,7 +25,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class LiveSeed:
-    """Opened by the process that trains the seed; a second one is refused while the first lives."""
+    """The files of a seed, opened by the process that trains it; a second process is refused."""
 
     def __init__(self, folder: Path, *, root: Path, origin: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
@@ -38,30 +39,36 @@ class LiveSeed:
         row = {"schema": 1, "time": time.time(), **(origin or provenance(root))}
         files.append_line(folder / "attempts.jsonl", files.encode(row))
         save_diff(root, folder.parent / "logs")
-        self._touch_run()  # before and after: wherever this process dies, the index looks again
+        self._touch_run()  # before and after: wherever this process dies, the index reads the run again
         self.event("started", process=process.current().document())
         self._touch_run()
-        self._heartbeat = (folder / "heartbeat").open("w+b", buffering=0)
+        self._heartbeat = (folder / HEARTBEAT).open("w+b", buffering=0)
         self.beat()
         threading.Thread(target=self._keep_beating, daemon=True, name="heartbeat").start()
 
     def _claim(self) -> None:
         try:
-            self._lease.enter_context(files.locked(self.folder / "seed", wait=False))
+            self._lease.enter_context(files.locked(self.folder / LEASE, wait=False))
         except BlockingIOError:
-            raise Refused(f"seed {self.number} of {self.folder.parent.name} is being trained by another process",
-                          hint=f"rlx info {self.folder.parent.name}") from None  # fmt: skip
+            run = self.folder.parent.name
+            message = f"another process is training seed {self.number} of {run}"
+            raise Refused(message, hint=f"rlx info {run}") from None
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """Append one metrics row; it survives kill -9 once this returns."""
         self._metrics.write(step, values)
 
     def log_resume(self, step: int) -> None:
-        """Say that training continues from `step`."""
+        """Record that training continues from `step`."""
         self._metrics.write_resume(step)
 
+    def forget_rows(self) -> None:
+        """Record that training begins again: rows of an attempt that never saved a checkpoint do not count."""
+        if self._metrics.is_used:
+            self._metrics.write_resume(-1)
+
     def event(self, kind: str, /, **fields: Any) -> None:
-        """Append one event, durably."""
+        """Append one event and sync it to disk."""
         files.append_line(self.folder / "events.jsonl", files.encode({"event": kind, "time": time.time(), **fields}))
 
     @property
@@ -83,7 +90,7 @@ class LiveSeed:
         self._end(INTERRUPTED, step=step, reason=self.stop_reason)
 
     def failed(self, error: BaseException, *, step: int | None = None) -> None:
-        """Record an error; a user's mistake as its line, anything else with the end of its traceback."""
+        """Record an error: a user's mistake as one line, anything else with the end of its traceback."""
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             error = store.write_error(error, self.folder)
         if isinstance(error, RlxError):
@@ -93,7 +100,9 @@ class LiveSeed:
             lines = traceback.format_exception(error)
             reason = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
             detail = {"traceback": "".join(lines).splitlines()[-TRACEBACK_LINES:], "kind": type(error).__name__}
-        self._end(FAILED, reason=reason, **({"step": step} if step is not None else {}), **detail)
+        if step is not None:
+            detail["step"] = step
+        self._end(FAILED, reason=reason, **detail)
 
     def _end(self, state: str, /, **fields: Any) -> None:
         self._heart.set()
@@ -101,20 +110,20 @@ class LiveSeed:
         self._touch_run()
 
     def _touch_run(self) -> None:
-        """Change the run folder's time, the one thing the index looks at."""
+        """Change the run folder's modification time: that is all the index checks."""
         with contextlib.suppress(OSError):
             os.utime(self.folder.parent)
 
     def close(self) -> None:
-        """Stop the heartbeat and let go of the files."""
+        """Stop the heartbeat and close the files."""
         self._heart.set()
         self._metrics.close()
         self._heartbeat.close()
         self._lease.close()
 
     def beat(self, **progress: Any) -> None:
-        """Leave a sign of life, with the progress made where it is known."""
-        with contextlib.suppress(OSError, ValueError):  # a full disk must not end the run through its heartbeat
+        """Write a heartbeat, with the progress if it is known."""
+        with contextlib.suppress(OSError, ValueError):  # a full disk must not end the run because of its heartbeat
             if progress:
                 content = files.encode(progress)
                 self._heartbeat.seek(0)

@@ -1,6 +1,6 @@
-"""Who is running: a process known by host, boot, pid and start time, never by pid alone.
+"""The identity of a process: host, boot, pid and start time, never the pid alone.
 
-What is not covered: a process on another host is only known by its heartbeat.
+Not covered: a process on another host is known by its heartbeat only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Process:
-    """The identity of a process; `place` is where its pid means something (host, boot, pid namespace)."""
+    """The identity of a process; its pid is valid within `place` (host, boot, pid namespace)."""
 
     place: str
     pid: int
@@ -23,19 +23,32 @@ class Process:
     def document(self) -> dict[str, Any]:
         return asdict(self)
 
+    @property
+    def host(self) -> str:
+        """The name of the host that the process ran on."""
+        return self.place.partition(" ")[0]
+
+
+_outside: dict[int, Process] = {}
+
 
 def current() -> Process:
-    """Return the identity of this process."""
-    return identify(os.getpid())
+    """Return the identity of this process, as others know it."""
+    return _outside.get(os.getpid()) or identify(os.getpid())
+
+
+def call_current(known: Process) -> None:
+    """Let others know this process, which has a PID namespace of its own, by the process that stands for it outside."""
+    _outside[os.getpid()] = known
 
 
 def identify(pid: int) -> Process:
-    """Return the identity of a process of this machine."""
+    """Return the identity of a process on this machine."""
     return Process(place=place(), pid=pid, started=_start_time(pid) or "")
 
 
 def from_document(document: object) -> Process | None:
-    """Read an identity back; None where the document holds none."""
+    """Read an identity; None if the document does not hold one."""
     if not isinstance(document, dict):
         return None
     try:
@@ -45,7 +58,7 @@ def from_document(document: object) -> Process | None:
 
 
 def is_alive(process: Process) -> bool | None:
-    """Say whether a process still runs; None where that cannot be told from this machine."""
+    """Return whether a process still runs; None if this machine cannot know."""
     if process.place != place():
         return None
     return _start_time(process.pid) == process.started
@@ -59,7 +72,7 @@ def place() -> str:
 
 @lru_cache(maxsize=1)
 def boot_id() -> str:
-    """Return the kernel's id of this boot, or nothing where it has none."""
+    """Return the kernel's id of this boot; empty if there is none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -74,13 +87,17 @@ def _pid_namespace() -> str:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return the start time in clock ticks since boot; None for a process that is gone or a zombie."""
+    """Return the start time in clock ticks since boot; None if the process is gone or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None if Path("/proc/self/stat").exists() else _start_time_without_proc(pid)
+        if Path("/proc/self/stat").exists():
+            return None
+        return _start_time_without_proc(pid)
     fields = stat[stat.rfind(")") + 2 :].split()
-    return None if fields[0] in ("Z", "X") else fields[19]
+    if fields[0] in ("Z", "X"):
+        return None
+    return fields[19]
 
 
 def _start_time_without_proc(pid: int) -> str | None:

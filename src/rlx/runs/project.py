@@ -1,23 +1,29 @@
-"""Where the project is: the nearest folder upwards that has an `rlx.toml` or tasks, and whose what is in `.rlx` is.
+"""The project's root: the nearest folder upwards with an `rlx.toml` or tasks, and the owner of files in `.rlx`.
 
-A candidate's worktree and the evaluator's copy hold a whole project each, with an `rlx.toml` and perhaps a `.rlx` that
-candidates can write. Whose they are is told by their place alone, the outermost first: nothing inside is asked.
+A candidate's worktree and the evaluator's copy each hold a whole project, with an `rlx.toml` and perhaps a `.rlx` that
+candidates can write. Their path alone decides to which project they belong, the outermost first; their content is
+never consulted.
 """
 
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 
-from rlx.errors import Refused
+from rlx.errors import FileDamaged, Refused
 
 MARKER = "rlx.toml"
 OWN = (".rlx", "tasks")
+OWN_MARK = Path(".rlx", "folder")
 
 
 def root(start: Path | None = None) -> Path:
-    """Return the project's root: `RLX_ROOT`, else the owner of what lies in a `.rlx`, else the nearest `rlx.toml` or
-    folder with tasks upwards, else the folder itself."""
+    """Return the project's root.
+
+    That is `RLX_ROOT`; or the owner, for a folder inside a `.rlx`; or the nearest folder upwards with an `rlx.toml` or
+    tasks; or the folder itself.
+    """
     if start is None and os.environ.get("RLX_ROOT"):
         return Path(os.environ["RLX_ROOT"]).resolve()
     here = (start or Path.cwd()).resolve()
@@ -30,40 +36,89 @@ def _is_root(folder: Path) -> bool:
 
 
 def owned(here: Path) -> tuple[Path | None, tuple[str, ...]]:
-    """Return the project that a path below its `.rlx/tasks` belongs to, and the path from there; None for others."""
+    """Return the project that owns a path below `.rlx/tasks`, and the path from there; None for other paths."""
     parts = here.resolve().parts
     at = next((index for index in range(len(parts)) if parts[index : index + 2] == OWN), None)
-    return (None, ()) if at is None else (Path(*parts[:at]), parts[at + 2 :])
+    if at is None:
+        return None, ()
+    return Path(*parts[:at]), parts[at + 2 :]
 
 
 def worktree(here: Path) -> Path | None:
-    """Return the candidate's worktree that a path lies in."""
+    """Return the candidate's worktree around a path, if there is one."""
     owner, inside = owned(here)
-    is_candidates = len(inside) > 4 and (inside[1], inside[3]) == ("studies", "worktrees")
-    return owner.joinpath(*OWN, *inside[:5]) if owner and is_candidates else None
+    if owner is None or len(inside) <= 4 or (inside[1], inside[3]) != ("studies", "worktrees"):
+        return None
+    return owner.joinpath(*OWN, *inside[:5])
 
 
 def tree() -> Path:
-    """Return whose code is meant here: the worktree's that one stands in, else the project's."""
+    """Return the tree of the current folder: a candidate's worktree, or else the project."""
     return worktree(Path.cwd()) or root()
 
 
 def root_of(config: Path) -> Path:
-    """Return the root of the project that a config is read for: this folder's, else the one the file stands in."""
+    """Return the root of the project that a config belongs to.
+
+    That is the worktree around the file; or the current project; or, if there is none, the project around the file.
+    """
     here = root()
-    own = worktree(config) if config.is_file() else None
-    around = root(config.resolve().parent) if config.is_file() else here
-    return own or (around if not (here / MARKER).is_file() and (around / MARKER).is_file() else here)
+    if not config.is_file():
+        return here
+    tree_of_config = worktree(config)
+    if tree_of_config is not None:
+        return tree_of_config
+    around = root(config.resolve().parent)
+    if (around / MARKER).is_file() and not (here / MARKER).is_file():
+        return around
+    return here
 
 
 def refuse_worktree(config: Path) -> None:
-    """Refuse to train a candidate's config by itself: nothing of it would be evidence, and its run would lie there."""
-    own = worktree(config) if config.is_file() else None
-    if own is not None:
-        raise Refused(
-            f"{config} is in the worktree of {own.name}: what a candidate trains goes through its study",
-            hint=f"rlx check candidate {own.name}",
-        )
+    """Refuse to train a candidate's config outside its study: the result would not be evidence."""
+    tree_of_config = worktree(config)
+    if config.is_file() and tree_of_config is not None:
+        message = f"{config} is in the worktree of {tree_of_config.name}: a candidate is trained by its study only"
+        raise Refused(message, hint=f"rlx check candidate {tree_of_config.name}")
+
+
+def refuse_plain_training(project: Path) -> None:
+    """Refuse to train outside a study if the project's `rlx.toml` says `require_study = true`."""
+    try:
+        settings = tomllib.loads((project / MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    if settings.get("require_study") is True:
+        message = f"{MARKER} says require_study = true: only a study's jobs are trained in this project"
+        raise Refused(message, hint="rlx next")
+
+
+def folder_identity(project: Path) -> str:
+    """Return what tells a project's folder from a copy of it: its inode. A folder that is moved keeps it."""
+    return f"{project.stat().st_ino:x}"
+
+
+def mark_own(project: Path) -> None:
+    """Note that somebody here made something in this project, or trained in it."""
+    from rlx import files  # a list of runs needs no JSON library
+
+    place = project / OWN_MARK
+    if not is_own(project):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomic(place, folder_identity(project).encode())
+
+
+def is_own(project: Path) -> bool:
+    """Say whether somebody made something in this very folder: False for a project that was unpacked or copied.
+
+    rlx starts no program that the files of such a project name: commands of a scheduler, planners, rehearsals.
+    """
+    from rlx import files
+
+    try:
+        return files.read_bytes(project / OWN_MARK) == folder_identity(project).encode()
+    except (OSError, FileDamaged):
+        return False
 
 
 def runs_folder(project: Path) -> Path:

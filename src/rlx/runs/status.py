@@ -1,67 +1,98 @@
-"""What state a seed and a run are in, derived from events and signs of life; pure."""
+"""The status of a seed and of a run, derived from events and signs of life; pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-PREPARED, RUNNING, COMPLETED = "prepared", "running", "completed"
-FAILED, INTERRUPTED, LOST = "failed", "interrupted", "lost"
+PREPARED = "prepared"
+QUEUED = "queued"
+"""In lists: an executor has it in its queue. The run itself is prepared, or was interrupted."""
+RUNNING = "running"
+COMPLETED = "completed"
+FAILED = "failed"
+INTERRUPTED = "interrupted"
+LOST = "lost"
 STATES = (PREPARED, RUNNING, COMPLETED, FAILED, INTERRUPTED, LOST)
 ENDED = (COMPLETED, FAILED, INTERRUPTED, LOST)
 HEARTBEAT_STOPPED = "heartbeat stopped"
-STOPPED_BY_RULE = "stopped by rule: "
-"""How the reason of a seed begins that failed a rule of its config's `stop` section."""
+STOPPED_BY_RULE = "StoppedByRule"
+"""The kind of the error that ends a seed when a rule of its config's `stop` section applies."""
 HEARTBEAT_SECONDS = 5.0
 STALE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class SeedStatus:
-    """The state of one seed, why, and in which attempt."""
+    """The state of one seed, the reason for it, the number of the last attempt and the kind of its error."""
 
     state: str
     reason: str = ""
     attempt: int = 0
+    error_kind: str = ""
 
 
 def seed_status(
     events: Iterable[dict[str, Any]], *, is_alive: bool | None, heartbeat_age: float | None, damage: str = ""
 ) -> SeedStatus:
-    """Derive a seed's state.
+    """Derive the state of a seed.
 
-    `is_alive` is what the process table says of the last attempt's process (None: it is on another machine, so a
-    heartbeat older than `STALE_SECONDS` decides). A seed whose events are damaged has failed, once nobody trains it.
+    `is_alive` is the answer of the seed's lock, or else of the process table. It is None if the process ran on
+    another machine; then the seed counts as lost once its heartbeat is older than `STALE_SECONDS`, or in the future.
+    A seed with damaged events has failed, unless it is still being trained.
     """
-    found = _undamaged(events, is_alive=is_alive, heartbeat_age=heartbeat_age)
-    return SeedStatus(FAILED, damage, found.attempt) if damage and found.state != RUNNING else found
+    status = _status_from_events(events, is_alive=is_alive, heartbeat_age=heartbeat_age)
+    if damage and status.state != RUNNING:
+        return replace(status, state=FAILED, reason=damage)
+    return status
 
 
-def _undamaged(events: Iterable[dict[str, Any]], *, is_alive: bool | None, heartbeat_age: float | None) -> SeedStatus:
+def _status_from_events(
+    events: Iterable[dict[str, Any]], *, is_alive: bool | None, heartbeat_age: float | None
+) -> SeedStatus:
     last: dict[str, Any] | None = None
     attempt = 0
     for event in events:
-        if event.get("event") == "started":
-            attempt += 1
-        if event.get("event") == "started" or event.get("event") in ENDED:
+        kind = event.get("event")
+        attempt += kind == "started"
+        if kind == "started" or kind in ENDED:
             last = event
     if last is None:
         return SeedStatus(PREPARED)
     if last["event"] in ENDED:
-        return SeedStatus(str(last["event"]), " ".join(str(last.get("reason", "")).split()), attempt)
+        reason = " ".join(str(last.get("reason", "")).split())
+        return SeedStatus(str(last["event"]), reason, attempt, str(last.get("kind", "")))
+    reason = "process is gone"
     if is_alive is None:
-        is_alive = heartbeat_age is not None and heartbeat_age < STALE_SECONDS
-        return SeedStatus(RUNNING, "", attempt) if is_alive else SeedStatus(LOST, HEARTBEAT_STOPPED, attempt)
-    return SeedStatus(RUNNING, "", attempt) if is_alive else SeedStatus(LOST, "process is gone", attempt)
+        # Another host's clock may be a little ahead. A heartbeat further in the future would stay fresh for days.
+        is_alive = heartbeat_age is not None and -HEARTBEAT_SECONDS <= heartbeat_age < STALE_SECONDS
+        reason = HEARTBEAT_STOPPED
+    if is_alive:
+        return SeedStatus(RUNNING, "", attempt)
+    return SeedStatus(LOST, reason, attempt)
 
 
-def run_status(states: Sequence[str], *, is_supervised: bool) -> str:
-    """Derive a run's state from its seeds'; a living supervisor means that more is to come."""
+def has_ended(events: Sequence[dict[str, Any]]) -> bool:
+    """Say whether the last attempt of a seed recorded its own end."""
+    for event in reversed(events):
+        kind = event.get("event")
+        if kind == "started" or kind in ENDED:
+            return kind in ENDED
+    return False
+
+
+def run_status(states: Sequence[str], *, is_supervised: bool, outcome: str = COMPLETED) -> str:
+    """Derive the state of a run from the states of its seeds; a live supervisor will start more seeds.
+
+    `outcome` is how the ledger says that a study's job ended. A completed job may have seeds that failed.
+    """
+    if outcome != COMPLETED:
+        return outcome
     if is_supervised or RUNNING in states:
         return RUNNING
-    if not states or all(state == PREPARED for state in states):
+    if all(state == PREPARED for state in states):
         return PREPARED
     if all(state == COMPLETED for state in states):
         return COMPLETED
@@ -69,6 +100,6 @@ def run_status(states: Sequence[str], *, is_supervised: bool) -> str:
 
 
 def tally(states: Sequence[str]) -> str:
-    """Spell the states of several seeds: `3 completed, 1 failed`."""
+    """Count the states of several seeds, for example `3 completed, 1 failed`."""
     count = Counter(states)
     return ", ".join(f"{count[state]} {state}" for state in STATES if count[state])

@@ -1,40 +1,10 @@
-"""What the kernel enforces for a process: files, network, signals and limits; probed and reported, never assumed.
+"""Sandboxes that the Linux kernel enforces: files, network, signals and limits of a process.
 
-Landlock, seccomp and a mount by ctypes, and rlimits: no dependency, as root and unprivileged alike. `enter` puts this
-process into a box for good; `start` starts a program in one, under a keeper that kills whatever the program leaves.
+They use Landlock, seccomp, namespaces and rlimits through ctypes, without a dependency, as root and unprivileged.
+`spec.SandboxSpec` says what a process may reach. `popen.run` and `popen.start` start a program in a sandbox, below a
+small parent process that kills everything the program leaves behind. `spec.enter` puts the current process into one
+for good. `self_test` tries what the kernel really denies: rlx reports that and assumes nothing.
 
-What is not covered: see `box.not_covered`, which every `Enforced` repeats. Whoever runs outside the box under the same
+Not covered: see `spec.not_covered`, which every `Enforcement` repeats. A process outside the sandbox under the same
 account can change rlx itself.
 """
-
-from __future__ import annotations
-
-TYPE_CHECKING = False  # `typing` would double the time that a keeper takes to start
-if TYPE_CHECKING:
-    from rlx.sandbox.box import Box, Enforced, enter, in_force, private, system_reads
-    from rlx.sandbox.family import adopt, descendants, reap
-    from rlx.sandbox.program import PIPE, Program, kill, start
-    from rlx.sandbox.trial import probe, probed
-    from rlx.sandbox.watch import Breach, Caps, breach, folder_bytes
-
-_WHERE = {
-    **dict.fromkeys(("Box", "Enforced", "enter", "in_force", "private", "system_reads"), "box"),
-    **dict.fromkeys(("adopt", "descendants", "reap"), "family"),
-    **dict.fromkeys(("PIPE", "Program", "kill", "start"), "program"),
-    **dict.fromkeys(("probe", "probed"), "trial"),
-    **dict.fromkeys(("Breach", "Caps", "breach", "folder_bytes"), "watch"),
-}
-
-__all__ = [
-    "PIPE", "Box", "Breach", "Caps", "Enforced", "Program", "adopt", "breach", "descendants", "enter",
-    "folder_bytes", "in_force", "kill", "private", "probe", "probed", "reap", "start", "system_reads",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first used."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'rlx.sandbox' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"rlx.sandbox.{_WHERE[name]}"), name)

@@ -1,4 +1,4 @@
-"""What a trainer talks to while it trains: logging, periodic evaluation, checkpoints and stop requests."""
+"""The session of one training seed: logging, periodic evaluation, checkpoints and stop requests."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from rlx.config.diff import diff
 from rlx.config.load import document
+from rlx.config.schema import COMMAND
 from rlx.errors import JobFailed, RlxError
-from rlx.runs import checkpoint as checkpoints
-from rlx.runs import store, written
+from rlx.runs import store, untrusted_rows
+from rlx.runs.checkpoints import checkpoint as checkpoints
 from rlx.runs.live import LiveSeed
 from rlx.runs.provenance import versions
-from rlx.runs.status import STOPPED_BY_RULE
-from rlx.train.sinks import Sinks
+from rlx.train.metric_sinks import Sinks
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment
     from rlx.evaluate.policy import Policy
     from rlx.evaluate.protocol import Protocol
     from rlx.evaluate.rollout import Evaluation, Evaluator
-    from rlx.runs.checkpoint import Bundle, Checkpoint
+    from rlx.runs.checkpoints.checkpoint import Bundle, Checkpoint
 
 PROGRESS_SECONDS = 0.5
 Judge = Callable[[int], str | None]
-"""Asked at a step whether a rule ends the seed: why, or None."""
+"""Returns why a stop rule ends the seed at a step, or None."""
 EMPTY: Mapping[str, Any] = {}
 
 
@@ -37,7 +37,7 @@ class StoppedByRule(JobFailed):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            STOPPED_BY_RULE + reason,
+            f"stopped by rule: {reason}",
             hint="`latest` is saved; change or drop the rule in the config's `stop` section",
         )
 
@@ -52,6 +52,7 @@ class Session:
         *,
         checkpoint: Checkpoint | None = None,
         judge: Judge | None = None,
+        pause_step: int | None = None,
     ) -> None:
         self.experiment = experiment
         self.live = live
@@ -59,18 +60,25 @@ class Session:
         self.seed = live.number
         self.checkpoint = checkpoint
         self.total = experiment.algo.total_timesteps
-        self.step = checkpoint.step if checkpoint else 0
-        self._saved_step = self.step if checkpoint else -1
-        self._best = _best_so_far(live.folder) if checkpoint else float("-inf")
+        self.step = 0
+        self._saved_step = -1
+        self._best = float("-inf")
+        if checkpoint:
+            self.step = self._saved_step = checkpoint.step
+            _restore_best(live.folder, checkpoint)
+            self._best = _best_so_far(live.folder)
         self._config = document(experiment)
         self._clock = _Clock(self.step)
         self._judge = judge
+        self._pause_step = pause_step
         self._evaluator: Evaluator | None = None
         self._sinks = Sinks(experiment.log, folder=live.folder, name=f"{live.folder.parent.name}/seed_{self.seed}")
         self._next_progress = 0.0
-        self._is_through: bool | None = None
+        self._was_completed: bool | None = None
         if checkpoint:
             self._announce_resume(checkpoint)
+        elif experiment.backend != COMMAND:  # a command keeps checkpoints of its own, and says where it resumes
+            live.forget_rows()
 
     @property
     def folder(self) -> Path:
@@ -79,88 +87,114 @@ class Session:
 
     @property
     def is_complete(self) -> bool:
-        return self.step >= self.total if self._is_through is None else self._is_through
+        if self._was_completed is not None:
+            return self._was_completed
+        return self.step >= self.total
 
     @property
     def stop_requested(self) -> bool:
         return self.live.stop_requested
 
     def begin(self, policy: Policy, snapshot: Callable[[], Bundle]) -> None:
-        """Keep the untrained policy and its score; call it before the first update where there is no checkpoint."""
-        from rlx.evaluate.parity import retrace
+        """Save the untrained policy and its score; call it before the first update if there is no checkpoint."""
+        from rlx.evaluate.parity import compare_replay
         from rlx.evaluate.rollout import Evaluator
 
         bundle = snapshot()
         checkpoints.write(self.folder, bundle.policy_only(), name=checkpoints.UNTRAINED, config=self._config)
         with Evaluator(self._report_protocol) as evaluator:
-            retrace(bundle, evaluator.env, self._report_protocol)
+            compare_replay(bundle, evaluator.env, self._report_protocol)
             evaluator.refuse_misfit(policy)
             evaluation = evaluator.evaluate(policy, seed=self.seed)
         self._keep(evaluation, name=f"seed_{self.seed}_{checkpoints.UNTRAINED}")
 
     def is_due(self, step: int) -> bool:
-        """Say whether `after_update` has anything to do at this step; cheap enough for every environment step."""
+        """Return whether `after_update` has anything to do at this step; cheap enough for every environment step."""
         settings = self.experiment
         cadences = [settings.log.every, settings.eval.every, settings.checkpoint.save_every]
-        cadences += [settings.stop.every] if self._judge else []
+        if self._judge:
+            cadences.append(settings.stop.every)
+        if self._pauses(self.step, step):
+            return True
         return step >= self.total or self.stop_requested or any(_crosses(every, self.step, step) for every in cadences)
 
     def after_update(
         self, step: int, metrics: Callable[[], Mapping[str, float]], *, policy: Policy, snapshot: Callable[[], Bundle]
     ) -> bool:
-        """Log, evaluate and save what is due at this boundary; False means: end now, everything is saved.
+        """Log, evaluate and save whatever is due after an update; return False if training has to end.
 
-        `metrics` is called once for every row that is written, and only then.
+        `metrics` is called once for every row that is written.
         """
         self._refuse_moved()
-        before, self.step = self.step, step
+        before = self.step
+        self.step = step
         is_last = self.is_complete
+        is_pause = not is_last and self._pauses(before, step)
         if is_last or _crosses(self.experiment.log.every, before, step):
             self._log(metrics())
         is_best = False
-        if is_last or _crosses(self.experiment.eval.every, before, step):
+        if is_last or is_pause or _crosses(self.experiment.eval.every, before, step):
             is_best = self._evaluate(policy)
+        if is_pause:
+            self.live.request_stop(f"paused at step {step:,}")
         goes_on = not is_last and not self.stop_requested
         is_milestone = _crosses(self.experiment.checkpoint.save_every, before, step)
-        is_judged = goes_on and self._judge is not None and _crosses(self.experiment.stop.every, before, step)
-        reason = self._judge(step) if self._judge and is_judged else None
+        reason = self._stop_reason(before) if goes_on else None
         if not goes_on or is_milestone or reason:
             self._save(snapshot(), is_best=is_best, is_milestone=is_milestone)
         elif is_best:
             checkpoints.write(self.folder, snapshot().without_replay(), name="best", config=self._config)
         if is_last:
-            self._report(policy)
-        if reason:
-            self.live.event("stopped", step=step, reason=reason)
-            raise StoppedByRule(reason)
+            self.report(policy)
+        self._stop_if(reason)
         return goes_on
 
+    @property
+    def lacks_report(self) -> bool:
+        """Whether the seed was trained to its end by an attempt that died before its report."""
+        events = untrusted_rows.read(self.live.folder / untrusted_rows.EVENTS).sound
+        is_reported = any(event["event"] == "reported" and event.get("step") == self.step for event in events)
+        is_own_program = self.experiment.backend == COMMAND  # only that program can open its checkpoints
+        return self.checkpoint is not None and self.is_complete and not is_reported and not is_own_program
+
     def record(self, step: int, values: Mapping[str, float]) -> None:
-        """Log a row that another program wrote; raises `StoppedByRule` where a rule ends the seed."""
+        """Log a row that another program wrote; raise `StoppedByRule` if a rule ends the seed."""
         self._refuse_moved()
-        before, self.step = self.step, max(self.step, step)
+        before = self.step
+        self.step = max(self.step, step)
         self.live.log(step, values)
         self._sinks.log(step, values)
         self.progress(self.step, values.get("rollout/return_mean"))
-        if self._judge and _crosses(self.experiment.stop.every, before, self.step):
-            reason = self._judge(self.step)
-            if reason:
-                self.live.event("stopped", step=self.step, reason=reason)
-                raise StoppedByRule(reason)
+        self._stop_if(self._stop_reason(before))
+
+    def _pauses(self, before: int, after: int) -> bool:
+        """Return whether the step at which this attempt pauses lies between two steps."""
+        return self._pause_step is not None and before < self._pause_step <= after
+
+    def _stop_reason(self, before: int) -> str | None:
+        """Return why a stop rule ends the seed, if the rules are due."""
+        if self._judge is None or not _crosses(self.experiment.stop.every, before, self.step):
+            return None
+        return self._judge(self.step)
+
+    def _stop_if(self, reason: str | None) -> None:
+        if reason:
+            self.live.event("stopped", step=self.step, reason=reason)
+            raise StoppedByRule(reason)
 
     def end(self, *, is_complete: bool) -> None:
-        """Say whether training is through where steps do not tell: another program counts them."""
-        self._is_through = is_complete
+        """Set whether training is complete, if another program counts its steps."""
+        self._was_completed = is_complete
 
     def interrupt(self, snapshot: Callable[[], Bundle]) -> None:
-        """Save an earlier boundary at once: a stop was asked for in the middle of a rollout."""
+        """Save the state before a rollout that a stop request interrupted."""
         bundle = snapshot()
         self.step = bundle.step
         if bundle.step != self._saved_step:
             self._save(bundle, is_best=False, is_milestone=False)
 
     def progress(self, step: int, episode_return: float | None = None) -> None:
-        """Leave a sign of life with the step reached; cheap enough for every environment step."""
+        """Report the step reached as a sign of life; cheap enough for every environment step."""
         now = time.monotonic()
         if now >= self._next_progress:
             self._next_progress = now + PROGRESS_SECONDS
@@ -173,7 +207,7 @@ class Session:
             self._evaluator.close()
 
     def _refuse_moved(self) -> None:
-        """End rather than write a second run folder where the project used to be."""
+        """Raise if the project was moved, instead of writing a second run folder in its old place."""
         if not self.live.folder.is_dir():
             raise JobFailed("the run's folder is gone: the project was moved while it trained")
 
@@ -183,7 +217,7 @@ class Session:
         self._sinks.log(self.step, row)
 
     def _evaluate(self, policy: Policy) -> bool:
-        """Run the selection evaluation and say whether this policy is the best so far."""
+        """Run the selection evaluation and return whether this policy is the best so far."""
         from rlx.evaluate.protocol import Protocol
         from rlx.evaluate.rollout import Evaluator
 
@@ -198,14 +232,14 @@ class Session:
         self._sinks.log(self.step, {"eval/return_mean": evaluation.mean})
         return is_best
 
-    def _report(self, policy: Policy) -> None:
-        """Measure the final policy on episodes that selected nothing."""
+    def report(self, policy: Policy) -> None:
+        """Measure the final policy on episodes that were not used for selection. A completed seed has this report."""
+        from rlx.evaluate.reference_policies import reference_scores
         from rlx.evaluate.rollout import Evaluator
-        from rlx.evaluate.yardstick import yardsticks
 
         with Evaluator(self._report_protocol) as evaluator:
             evaluation = evaluator.evaluate(policy, seed=self.seed)
-            beside = yardsticks(evaluator, self.live.folder.parent, seed=self.seed)
+            beside = reference_scores(evaluator, self.live.folder.parent, seed=self.seed)
         identity = checkpoints.read(self.folder / "latest", with_replay=False).identity
         named = {"checkpoint": "latest", "identity": identity}
         self._keep(evaluation, name=f"seed_{self.seed}_latest", beside={**beside, **named})
@@ -237,7 +271,7 @@ class Session:
 
 
 def _crosses(every: int | None, before: int, after: int) -> bool:
-    """Say whether a multiple of `every` lies between two steps."""
+    """Return whether a multiple of `every` lies between two steps."""
     return every is not None and after // every > before // every
 
 
@@ -245,52 +279,74 @@ NOT_TRAINING = ("run_name", "seed", "seeds", "device", "resources", "log", "stop
 
 
 def resume_label(checkpoint: Checkpoint, *, attempts: list[dict[str, Any]], config: dict[str, Any]) -> tuple[str, str]:
-    """Return how faithful continuing here is and what stands against `exact`: changed versions, code or threads."""
+    """Return the resume label and what keeps it from being `exact`: changed versions, config keys or code."""
     if checkpoint.resume != "exact":
         return checkpoint.resume, checkpoint.missing
-    was, now = checkpoint.manifest.get("versions", {}), versions()
-    changed = [f"{name} {was[name]} → {now.get(name)}" for name in was if was[name] != now.get(name)]
+    old = checkpoint.manifest.get("versions", {})
+    new = versions()
+    changed = [f"{name} {old[name]} → {new.get(name)}" for name in old if old[name] != new.get(name)]
     edits = [change.key for change in diff(checkpoint.config, config)]
     changed += [key for key in edits if key.split(".")[0] not in NOT_TRAINING]
     if len(attempts) > 1:
         changed += _code_changes(attempts[-2], attempts[-1])
-    return ("warm", "changed since: " + ", ".join(changed)) if changed else ("exact", "")
+    if changed:
+        return "warm", "changed since: " + ", ".join(changed)
+    return "exact", ""
 
 
 def _code_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Say whether the project's code is another; where it could not be hashed, that it may be."""
-    was, now = before.get("code_sha256"), after.get("code_sha256")
-    if was is None or now is None:
+    """Return whether the project's code changed, or that it may have changed if it could not be hashed."""
+    hashes = [before.get("code_sha256"), after.get("code_sha256")]
+    if None in hashes:
         return ["perhaps the project's code (it could not be hashed)"]
-    return [] if was == now else ["the project's code"]
+    return ["the project's code"] * (hashes[0] != hashes[1])
 
 
 def _attempts(folder: Path) -> list[dict[str, Any]]:
-    return written.read(folder / written.ATTEMPTS).sound
+    return untrusted_rows.read(folder / untrusted_rows.ATTEMPTS).sound
+
+
+def _restore_best(folder: Path, checkpoint: Checkpoint) -> None:
+    """Make a checkpoint `best` if its evaluation chose it, but the attempt was killed before it was linked."""
+    chosen = [row for row in _evaluated(folder) if row.get("is_best")]
+    if chosen and chosen[-1].get("step") == checkpoint.step != _best_step(folder):
+        checkpoints.link(folder / "checkpoints", checkpoint.path.name, "best")
+
+
+def _best_step(folder: Path) -> int | None:
+    """Return the step of the stored `best` checkpoint."""
+    try:
+        return checkpoints.read(folder / "checkpoints" / "best", with_replay=False).step
+    except RlxError:  # there is none, or it is damaged: the next evaluation writes a new one
+        return None
 
 
 def _best_so_far(folder: Path) -> float:
-    """Return the score of the `best` checkpoint that is on disk: the evaluation at its step."""
+    """Return the score of the stored `best` checkpoint: the evaluation at its step."""
     from rlx.files import number
 
-    try:
-        step = checkpoints.read(folder / "checkpoints" / "best", with_replay=False).step
-    except RlxError:  # none yet, or damaged: the next evaluation makes a new one
-        return float("-inf")
-    events = [row for row in written.read(folder / written.EVENTS).sound if row.get("event") == "evaluated"]
-    return max((number(row["mean"]) for row in events if row.get("step") == step), default=float("-inf"))
+    step = _best_step(folder)
+    scores = [number(row["mean"]) for row in _evaluated(folder) if row.get("step") == step]
+    return max(scores, default=float("-inf"))
+
+
+def _evaluated(folder: Path) -> list[dict[str, Any]]:
+    rows = untrusted_rows.read(folder / untrusted_rows.EVENTS).sound
+    return [row for row in rows if row.get("event") == "evaluated"]
 
 
 class _Clock:
-    """Steps a second since the last row, CPU seconds and memory of this process."""
+    """Steps per second since the last row, CPU seconds and memory of this process."""
 
     def __init__(self, step: int) -> None:
-        self._step, self._time = step, time.monotonic()
+        self._step = step
+        self._time = time.monotonic()
 
     def read(self, step: int) -> dict[str, float]:
         now = time.monotonic()
         rate = (step - self._step) / max(now - self._time, 1e-9)
-        self._step, self._time = step, now
+        self._step = step
+        self._time = now
         return {
             "time/steps_per_second": round(rate, 1),
             "time/cpu_seconds": round(time.process_time(), 3),

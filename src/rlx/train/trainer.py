@@ -1,4 +1,4 @@
-"""The seam between rlx and a training algorithm: what a backend must do, and how the one a config names is found."""
+"""The interface of a training backend, and the functions that find and call the one that a config names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rlx.config.schema import Experiment, Problem
     from rlx.envs.make import EnvFacts
     from rlx.evaluate.policy import Policy
-    from rlx.runs.checkpoint import Checkpoint
+    from rlx.runs.checkpoints.checkpoint import Checkpoint
     from rlx.train.session import Session
 
 
@@ -22,15 +22,15 @@ class Trainer(Protocol):
     name: str
 
     def check(self, experiment: Experiment, facts: EnvFacts) -> list[Problem]:
-        """Say what stands against training this experiment; cheap, without heavy imports."""
+        """Return every reason why the backend cannot train an experiment; cheap, without heavy imports."""
         ...
 
     def train(self, session: Session) -> None:
-        """Train from `session.checkpoint` (or from nothing) until the session says stop."""
+        """Train from `session.checkpoint`, or from the start, until the session says stop."""
         ...
 
     def load(self, checkpoint: Checkpoint) -> Policy:
-        """Rebuild a policy from a verified checkpoint; executes nothing that is stored in it."""
+        """Rebuild a policy from a verified checkpoint, without executing anything that is stored in it."""
         ...
 
 
@@ -39,18 +39,27 @@ class GroupTrainer(Trainer, Protocol):
     """A backend that can also train several seeds in one process, each as if it were alone."""
 
     def train_together(self, sessions: Sequence[Session]) -> dict[int, Exception]:
-        """Train sessions that start from the same step; a seed that fails drops out and is returned with its error."""
+        """Train sessions that start from the same step; return the errors of the seeds that failed."""
         ...
 
 
 def train(experiment: Experiment, sessions: Sequence[Session]) -> dict[int, Exception]:
-    """Train one session, or several together; return the errors of the seeds that failed beside others."""
+    """Train one session, or several together; return the errors of seeds that failed while others went on.
+
+    A seed that was killed between its last checkpoint and its report only gets that report.
+    """
     for session in sessions:
         if session.checkpoint:
             refuse_other_backend(experiment, session.checkpoint)
     trainer = trainer_for(experiment)
+    unreported = [session for session in sessions if session.lacks_report]
+    for session in unreported:
+        assert session.checkpoint is not None  # it is complete
+        session.report(trainer.load(session.checkpoint))
+    if unreported:
+        return {}
     if len(sessions) > 1:
-        assert isinstance(trainer, GroupTrainer), f"{trainer.name} trains one seed a process"
+        assert isinstance(trainer, GroupTrainer), f"{trainer.name} trains one seed per process"
         return trainer.train_together(sessions)
     trainer.train(sessions[0])
     return {}
@@ -63,9 +72,9 @@ def trainer_for(experiment: Experiment) -> Trainer:
 
 
 def refuse_other_backend(experiment: Experiment, checkpoint: Checkpoint) -> None:
-    """Raise where a checkpoint was written by another backend than the one that is to train on."""
+    """Raise if another backend wrote the checkpoint."""
     if checkpoint.backend != experiment.backend:
         raise UsageError(
             f"a checkpoint of backend {checkpoint.backend} cannot be trained further with {experiment.backend}",
-            hint=f"-s backend={checkpoint.backend}, or train anew",
+            hint=f"-s backend={checkpoint.backend}, or start a new training",
         )

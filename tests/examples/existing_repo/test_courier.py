@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rlx.runs import opaque
+from rlx.runs.checkpoints import foreign_checkpoint
 from tests.conftest import Project
 
 REPOSITORY = Path(__file__).parents[3] / "examples" / "existing_repo"
@@ -29,7 +29,7 @@ def call(*words: str, folder: Path = REPOSITORY) -> str:
 def test_it_trains_is_reproducible_and_success_is_measured_by_its_own_eval(tmp_path: Path) -> None:
     for name in ("one", "two"):
         call("train.py", "--seed=3", "--steps=200000", f"--out={tmp_path / name}")
-    one, two = (opaque.sha256(tmp_path / name / "policy.npz") for name in ("one", "two"))
+    one, two = (foreign_checkpoint.sha256(tmp_path / name / "policy.npz") for name in ("one", "two"))
     assert one == two
     shown = json.loads(call("eval.py", f"--checkpoint={tmp_path / 'one' / 'policy.npz'}", "--episodes=20",
                             f"--out={tmp_path / 'result.json'}"))  # fmt: skip
@@ -41,7 +41,9 @@ def test_it_trains_is_reproducible_and_success_is_measured_by_its_own_eval(tmp_p
 def test_a_key_of_its_config_can_be_set_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
     call("train.py", "--seed=0", "--steps=50000", f"--out={tmp_path / 'a'}")
     call("train.py", "--seed=0", "--steps=50000", f"--out={tmp_path / 'b'}", "reward.effort=3.0")
-    assert opaque.sha256(tmp_path / "a" / "policy.npz") != opaque.sha256(tmp_path / "b" / "policy.npz")
+    assert foreign_checkpoint.sha256(tmp_path / "a" / "policy.npz") != foreign_checkpoint.sha256(
+        tmp_path / "b" / "policy.npz"
+    )
     with pytest.raises(subprocess.CalledProcessError):
         call("train.py", "--seed=0", f"--out={tmp_path / 'c'}", "reward.efort=3.0")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import wait_until
 from tests.faults.cheats.agent import Agent
 from tests.faults.lab import commit
 
@@ -174,7 +175,8 @@ def test_a_child_in_another_session_does_not_outlive_the_training(agent: Courier
     run = agent.launches(identity)
     assert agent.ends(run)["outcome"] == "completed"
     (note,) = (agent.root / "runs" / run).glob("seed_*/output/child")
-    assert not Path(f"/proc/{note.read_text()}").exists()
+    assert note.read_text()
+    wait_until(lambda: not agent.processes(), seconds=10)  # its number is one of its own namespace
 
 
 def test_sleeping_for_ever_ends_at_the_time_that_the_contract_gives(agent: Courier) -> None:
@@ -191,6 +193,6 @@ def test_a_record_of_modules_that_does_not_read_is_an_objection_and_the_candidat
     assert agent.ends(agent.launches(identity))["outcome"] == "completed"
     agent.types("decide", identity, code=None)
     (decided,) = agent.rows("decided", candidate=identity)
-    assert "loaded/x.json does not say which modules were loaded" in decided["says"]
+    assert "loaded/x.json does not list the loaded modules" in decided["says"]
     assert agent.study.state().candidates[identity].state == "debug"
-    assert agent.types("next")["command"] != f"rlx decide {identity}"
+    assert agent.types("next", "--full")["command"] != f"rlx decide {identity}"

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from rlx import files
-from rlx.evaluate.pin import pin
-from rlx.evaluate.seal import Failure, Limits, Sealed, Subject, sealed
-from rlx.runs import checkpoint as checkpoints
-from rlx.sandbox import descendants
+from rlx.evaluate.checkpoint_evaluation import EvaluationFailure, EvaluationLimits, EvaluationResult, Subject
+from rlx.evaluate.sealed.pinned_tree import pin_tree
+from rlx.evaluate.sealed.sealed_evaluation import evaluate_sealed
+from rlx.runs.checkpoints import checkpoint as checkpoints
+from rlx.sandbox.process_tree import descendants
 from tests.evaluate.foreign import ENV, Repository
 from tests.evaluate.trained import Trained
 
@@ -37,18 +38,18 @@ def trained(_trained_once: Trained, tmp_path: Path) -> Trained:
     return _trained_once.copy(tmp_path / "trained")
 
 
-def measured(repository: Repository, **changes: object) -> Sealed:
+def measured(repository: Repository, **changes: object) -> EvaluationResult:
     before = set(descendants(os.getpid()))
     (found,) = repository.measure(**changes)
     assert set(descendants(os.getpid())) <= before
     return found
 
 
-def score(found: Sealed) -> float:
-    return round(found.required()["score"], 5)
+def score(found: EvaluationResult) -> float:
+    return round(found.require_document()["score"], 5)
 
 
-def failure(found: Sealed) -> Failure:
+def failure(found: EvaluationResult) -> EvaluationFailure:
     assert found.failure is not None, found.document
     assert not found.subject.out.exists()
     return found.failure
@@ -69,18 +70,18 @@ def test_an_edited_environment_in_the_worktree_has_no_effect(repository: Reposit
     assert faked != ENV
     found = measured(repository)
     assert score(found) == HONEST
-    assert found.required()["figures"]["push"] == pytest.approx(HONEST)
+    assert found.require_document()["figures"]["push"] == pytest.approx(HONEST)
 
 
 def test_an_edited_environment_in_the_project_has_no_effect(trained: Trained) -> None:
-    honest = [one.required()["episodes"] for one in trained.measure()]
+    honest = [one.require_document()["episodes"] for one in trained.measure()]
     seal = trained.seal()
     path = trained.root / "envs" / "cart.py"
     path.write_text(
         path.read_text().replace("return observation, reward", "return observation, 1e6").replace("200", "9999")
     )
     subjects = [Subject(trained.checkpoint(seed), None, trained.root / f"{seed}.json") for seed in (0, 1)]
-    assert [one.required()["episodes"] for one in sealed(seal, subjects)] == honest
+    assert [one.require_document()["episodes"] for one in evaluate_sealed(seal, subjects)] == honest
 
 
 def test_an_edited_rlx_in_the_worktree_has_no_effect(repository: Repository) -> None:
@@ -128,7 +129,7 @@ def test_a_planted_pickle_is_refused(trained: Trained) -> None:
     (path / "data.pkl").write_bytes(b"cos\nsystem\n(S'touch planted'\ntR.")
     found, other = trained.measure()
     assert failure(found).code == "checkpoint"
-    assert "data.pkl does not belong to a checkpoint" in failure(found).says
+    assert "data.pkl does not belong to a checkpoint" in failure(found).message
     assert other.document is not None
 
 
@@ -145,7 +146,7 @@ def reseal(path: Path, member: str, content: bytes) -> None:
 def test_weights_that_are_a_pickle_are_refused_and_not_loaded(trained: Trained, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     reseal(trained.checkpoint(0), checkpoints.POLICY, f"cos\nsystem\n(S'touch {canary}'\ntR.".encode())
-    assert "is no safetensors file" in failure(trained.measure()[0]).says
+    assert "is not a safetensors file" in failure(trained.measure()[0]).message
     assert not canary.exists()
 
 
@@ -155,15 +156,15 @@ def test_a_manifest_that_names_code_is_refused(trained: Trained) -> None:
     manifest["config"]["policy"] = {"type": "antigravity:open"}
     (path / checkpoints.MANIFEST).unlink()
     (path / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(manifest))
-    assert "names code to run that the baseline does not: `antigravity:open`" in failure(trained.measure()[0]).says
+    assert "names code to run that the baseline does not: `antigravity:open`" in failure(trained.measure()[0]).message
 
 
 def test_another_runs_weights_behind_a_link_are_refused(trained: Trained) -> None:
     mine, other = trained.checkpoint(0), trained.checkpoint(1)
     os.rename(mine, mine.with_name("hidden"))
     mine.symlink_to(other)
-    (found,) = sealed(trained.seal(), [Subject(mine, None, trained.root / "out.json")])
-    assert "is a link" in failure(found).says
+    (found,) = evaluate_sealed(trained.seal(), [Subject(mine, None, trained.root / "out.json")])
+    assert "is a link" in failure(found).message
 
 
 # Scores that are none
@@ -173,13 +174,13 @@ def test_a_score_that_is_not_a_number_is_invalid(repository: Repository, tmp_pat
     tree = tmp_path / "other tree"
     (tree / "envs").mkdir(parents=True)
     (tree / "envs" / "point.py").write_text(ENV.replace("float(action[0]), False", "float('nan'), False"))
-    found = measured(repository, pin=pin(tree, tmp_path / "other" / "evaluator"))
-    assert "the return is nan" in failure(found).says
+    found = measured(repository, pin=pin_tree(tree, tmp_path / "other" / "evaluator"))
+    assert "the return is nan" in failure(found).message
 
 
 def test_actions_that_are_not_numbers_are_the_policys_failure(repository: Repository) -> None:
     (found,) = repository.measure([repository.weights(float("nan"))])
-    assert (failure(found).code, "not finite" in failure(found).says) == ("policy", True)
+    assert (failure(found).code, "not finite" in failure(found).message) == ("policy", True)
 
 
 # In the policy's process
@@ -187,15 +188,15 @@ def test_actions_that_are_not_numbers_are_the_policys_failure(repository: Reposi
 
 def test_sleeping_for_ever_ends_in_time(repository: Repository) -> None:
     plant(repository, "time.sleep(10**6)")
-    limits = Limits(seconds=60, start_seconds=10, answer_seconds=1)
-    assert "did not answer in time" in failure(measured(repository, limits=limits)).says
+    limits = EvaluationLimits(seconds=60, start_seconds=10, answer_seconds=1)
+    assert "did not answer in time" in failure(measured(repository, limits=limits)).message
 
 
 def test_answering_slowly_for_ever_ends_in_time(repository: Repository) -> None:
     (repository.worktree / "policy.py").write_text(
         "import time\ndef load(path): return lambda seen: time.sleep(0.2) or [0]"
     )
-    limits = Limits(seconds=3, start_seconds=60, answer_seconds=30)
+    limits = EvaluationLimits(seconds=3, start_seconds=60, answer_seconds=30)
     assert failure(measured(repository, limits=limits)).code == "time"
 
 
@@ -247,13 +248,13 @@ for number in itertools.count():
     plant(repository, fill)
     found = failure(measured(repository))
     assert found.code == "disk"
-    assert "bytes of files" in found.says
+    assert "bytes of files" in found.message
 
 
 def test_one_large_file_is_refused_by_the_kernel(repository: Repository) -> None:
-    limits = Limits(seconds=60, scratch_bytes=2**24)
+    limits = EvaluationLimits(seconds=60, scratch_bytes=2**24)
     plant(repository, "open(os.environ['TMPDIR'] + '/large', 'wb').write(bytes(2**29))")
-    assert "File too large" in failure(measured(repository, limits=limits)).says
+    assert "File too large" in failure(measured(repository, limits=limits)).message
 
 
 THIEF = """
@@ -353,11 +354,11 @@ print({faked!r}, flush=True)
 
 def test_leaving_early_with_success_is_its_failure(repository: Repository) -> None:
     plant(repository, "os._exit(0)")
-    assert "it ended with exit code 0" in failure(measured(repository)).says
+    assert "it ended with exit code 0" in failure(measured(repository)).message
 
 
 def test_scaling_the_reward_in_its_config_has_no_effect(trained: Trained) -> None:
-    honest = [one.required()["episodes"] for one in trained.measure()]
+    honest = [one.require_document()["episodes"] for one in trained.measure()]
     for seed in (0, 1):
         path = trained.checkpoint(seed)
         manifest = files.read_json(path / checkpoints.MANIFEST)
@@ -367,5 +368,6 @@ def test_scaling_the_reward_in_its_config_has_no_effect(trained: Trained) -> Non
         (path / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(manifest))
     found = trained.measure()
     assert all(
-        one.failure is not None or one.required()["episodes"] == honest[index] for index, one in enumerate(found)
+        one.failure is not None or one.require_document()["episodes"] == honest[index]
+        for index, one in enumerate(found)
     )

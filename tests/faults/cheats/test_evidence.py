@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rlx.launch.weights import final_checkpoint
-from rlx.runs import opaque
+from rlx.launch.study_jobs.checkpoint_hashes import final_checkpoint
+from rlx.runs.checkpoints import foreign_checkpoint
 from rlx.runs.run import Run
 from tests.loop.mill import Mill
 
@@ -44,7 +44,7 @@ class Miller(Mill):
         """Put another policy in the place of a trained one, with the hash that is kept beside it."""
         folder = self.root / "runs" / run / f"seed_{seed}" / "checkpoints"
         (folder.parent / "policy").write_text(policy)
-        opaque.keep(folder, folder.parent / "policy", step=10)
+        foreign_checkpoint.keep(folder, folder.parent / "policy", step=10)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_a_task_that_is_edited_while_it_is_measured_measures_nothing(agent: Mill
     agent.trains(identity)
     with edited(agent.study.task_path, "success: success", "success: heat"):
         for word in ("verdict", "decide"):
-            assert agent.is_refused(word, identity, says="the task says something else") == {"BLOCKED"}
+            assert agent.is_refused(word, identity, says="the task changed after the contract") == {"BLOCKED"}
     assert agent.rows("evaluated", candidate=identity) == []
     assert agent.types("verdict", identity)["effect"] is not None
 
@@ -83,7 +83,7 @@ def test_a_contract_that_is_amended_before_the_decision_decides_nothing(agent: M
     honest = agent.study.contract_path.read_text()
     agent.types("study", "amend", "-s", change)
     assert agent.is_refused("decide", identity, says="the contract changed") == {"APPROVAL_VOID"}
-    assert agent.types("next")["action"] in ("rehearse", "approve")
+    assert agent.types("next", "--full")["action"] in ("rehearse", "approve")
     agent.study.contract_path.write_text(honest)
     agent.types("study", "amend")
     assert agent.types("decide", identity)["decision"]
@@ -175,4 +175,4 @@ def test_a_policy_that_keeps_its_measuring_from_ending_is_the_candidates_own_fai
     agent.types("wait", run, "--timeout", "120")
     told = agent.types("decide", identity)
     assert (told["decision"], told["objections"]) == ("debug", ["it took longer than 12 s"])
-    assert agent.types("next")["command"] != f"rlx decide {identity}"
+    assert agent.types("next", "--full")["command"] != f"rlx decide {identity}"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import wait_until
 from tests.faults.cheats.agent import Agent
 from tests.faults.lab import LINE, PAY
 
@@ -51,6 +52,13 @@ class Walker(Agent):
         return list(told["objections"])
 
 
+def said_by(run: Path, word: str) -> str:
+    """Return the rest of the line that a run's environment printed into its log after a word."""
+    lines = (run / "logs" / "seed_0.log").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith(f"{word} ")]
+    return line.removeprefix(f"{word} ")
+
+
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Walker:
     found = Walker(tmp_path_factory.mktemp("cheats") / "lab", name="cheats")
@@ -70,7 +78,7 @@ def test_an_edited_evaluator_or_environment_is_out_of_scope(agent: Walker) -> No
     identity, tree = agent.proposes("an environment that is kinder")
     (tree / "envs" / "line.py").write_text(LINE.replace('"is_success": there', '"is_success": True'))
     (tree / "configs" / "line.yaml").write_text(CONFIG.replace("episodes: 2", "episodes: 1"))
-    (tree / "envs" / "pay.py").write_text(PAY + "\n\nimport rlx.evaluate.tally\n")
+    (tree / "envs" / "pay.py").write_text(PAY + "\n\nimport rlx.evaluate.episode_metrics\n")
     told = agent.is_refused(identity)
     assert "SCOPE: envs/line.py" in told
     assert "SCOPE: configs/line.yaml: belongs to the evaluator" in told
@@ -83,7 +91,7 @@ def test_a_pipe_and_a_very_large_file_in_a_worktree_are_refused_by_name(agent: W
     with (tree / "envs" / "weights.bin").open("wb") as stream:
         stream.truncate(40 * 2**20)
     told = agent.is_refused(identity)
-    assert "'envs/pipe' is no file: it cannot be part of a patch" in told
+    assert "'envs/pipe' is not a regular file: it cannot be part of a patch" in told
     assert "'envs/weights.bin' is larger than 32 MB: it cannot be part of a patch" in told
 
 
@@ -118,12 +126,12 @@ def test_a_rollout_that_is_longer_than_the_whole_training_is_refused(agent: Walk
     """Rollouts count whole: eight thousand steps would be trained where the contract says 256."""
     longer = ("-s", "algo.rollout_steps=4096", "-s", "algo.batch_size=64")
     told = agent.types("propose", "--kind", "hyperparameter", "--hypothesis", "longer", *longer)
-    assert "CANDIDATE: it would train 8,192 steps, the baseline 256" in agent.is_refused(told["candidate"])
+    assert "VALUE: it would train 8,192 steps, the baseline 256" in agent.is_refused(told["candidate"])
 
 
 def test_a_key_that_names_code_to_run_is_refused_before_it_is_trained(agent: Walker) -> None:
     told = agent.types("propose", "--kind", "hyperparameter", "--hypothesis", "mine", "-s", "policy.type=os:system")
-    says = "CANDIDATE: it names code to run that the baseline does not, and could not be measured: `os:system`"
+    says = "VALUE: it names code that the baseline does not run, so that rlx could not measure it: `os:system`"
     assert says in agent.is_refused(told["candidate"])
 
 
@@ -156,8 +164,8 @@ def test_a_worker_that_is_started_by_hand_refuses_to_train(agent: Walker) -> Non
 def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agent: Walker) -> None:
     identity = agent.pays("what lies about", f"""{LATER}\
         import json, os, pathlib
-        run = pathlib.Path(os.environ["HOME"]).parents[2]
         root = pathlib.Path({str(agent.root)!r})
+        run = pathlib.Path(os.environ["HOME"]).parents[3]
         study = root / ".rlx/tasks/line/studies/cheats"
         told = {{}}
         def attempt(name, what):
@@ -177,18 +185,19 @@ def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agen
         attempt("write the config", lambda: (run / "config_snapshot.yaml").open("ab"))
         attempt("replace the log", lambda: (run / "logs/seed_0.log").rename(run / "logs/away"))
         attempt("write another seed", lambda: (run / "seed_99").mkdir())
-        seed = next(run.glob("seed_*"))
-        os.mkfifo(seed / "attempts.fifo")
-        (seed / "away").symlink_to(study / "ledger.jsonl")
-        (seed / "told.json").write_text(json.dumps(told))
+        attempt("read its own weights", lambda: os.listdir(run / "seed_0" / "checkpoints"))
+        attempt("write its own metrics", lambda: (run / "seed_0" / "metrics.jsonl").open("ab"))
+        attempt("leave a pipe to its seed", lambda: os.mkfifo(run / "seed_0" / "attempts.fifo"))
+        attempt("leave a link in its seed", lambda: (run / "seed_0" / "away").symlink_to(study / "ledger.jsonl"))
+        print("told", json.dumps(told), flush=True)
 """)  # fmt: skip
     ledger = agent.folder / "ledger.jsonl"
-    run = agent.launches(identity)
-    assert agent.ends(run)["outcome"] == "completed"
-    (seed,) = (agent.root / "runs" / run).glob("seed_*")
-    told = json.loads((seed / "told.json").read_text())
-    assert len(told) == 11
-    assert set(told.values()) <= {"PermissionError", "OSError"}, told  # the latter of what is read-only there
+    run = agent.root / "runs" / agent.launches(identity)
+    assert agent.ends(run.name)["outcome"] == "completed"
+    (seed,) = run.glob("seed_*")
+    told = json.loads(said_by(run, "told"))
+    assert len(told) == 15
+    assert set(told.values()) <= {"PermissionError", "OSError", "FileNotFoundError"}, told
     assert not (seed / "attempts.fifo").exists()
     assert not (seed / "away").is_symlink()
     assert ledger.is_file()
@@ -203,13 +212,15 @@ def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agen
             "says it is done",
             """\
         import json, os, pathlib, time
-        seed = next(pathlib.Path(os.environ["HOME"]).parents[2].glob("seed_*"))
-        with (seed / "events.jsonl").open("a") as stream:
-            stream.write(json.dumps({"event": "completed", "time": time.time(), "step": 256}) + "\\n")
+        try:
+            with (pathlib.Path(os.environ["HOME"]).parents[3] / "seed_0" / "events.jsonl").open("a") as stream:
+                stream.write(json.dumps({"event": "completed", "time": time.time(), "step": 256}) + "\\n")
+        except OSError:
+            os._exit(7)
         os._exit(0)
 """,
             "failed",
-            "left no policy",
+            "exited 7",
         ),
         (
             "fills the disk",
@@ -227,9 +238,9 @@ def test_a_job_reaches_neither_ledger_nor_seeds_nor_the_identity_of_its_run(agen
             "fills the disk and is gone",
             """\
         import os, pathlib
-        seed = next(pathlib.Path(os.environ["HOME"]).parents[2].glob("seed_*"))
+        home = pathlib.Path(os.environ["HOME"])
         for number in range(8):
-            (seed / str(number)).write_bytes(os.urandom(8_000_000))
+            (home / str(number)).write_bytes(os.urandom(8_000_000))
 """,
             "killed",
             "bytes on disk",
@@ -250,7 +261,7 @@ def test_rewards_that_are_no_numbers_end_in_no_score_or_in_an_honest_one(agent: 
     identity = agent.pays("no numbers", "    if at > 3:\n        return float('nan')\n")
     plan = agent.types("check", "candidate", identity)["plan"]
     run = agent.types("launch", identity, "--plan", plan, "--seeds", "1")["run"]
-    agent._called(["wait", run, "--timeout", "120"])
+    agent.types("wait", run, "--timeout", "120", code=None)
     (started,) = agent.rows("started", run=run)
     (ended,) = agent.rows("ended", job=started["job"])
     assert ended["outcome"] in ("completed", "failed")
@@ -260,12 +271,11 @@ def test_rewards_that_are_no_numbers_end_in_no_score_or_in_an_honest_one(agent: 
 
 def test_one_that_sleeps_for_ever_and_leaves_a_child_is_killed_with_it(agent: Walker) -> None:
     identity = agent.pays("patience", f"""{LATER}\
-        import os, pathlib, time
-        note = next(pathlib.Path(os.environ["HOME"]).parents[2].glob("seed_*")) / "child"
+        import os, time
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
-                note.write_text(str(os.getpid()))
+                print("child", os.readlink("/proc/self"), flush=True)
                 time.sleep(1000)
             os._exit(0)
         time.sleep(1000)
@@ -273,8 +283,8 @@ def test_one_that_sleeps_for_ever_and_leaves_a_child_is_killed_with_it(agent: Wa
     run = agent.launches(identity)
     ended = agent.ends(run, code=5)
     assert ended["outcome"] == "timeout"
-    (note,) = (agent.root / "runs" / run).glob("seed_*/child")
-    assert not Path(f"/proc/{note.read_text()}").exists()
+    assert said_by(agent.root / "runs" / run, "child")
+    wait_until(lambda: not agent.processes(), seconds=10)  # its number is one of its own namespace
     assert agent.rows("evaluated", candidate=identity) == []
 
 
@@ -309,7 +319,7 @@ def test_forged_compiled_code_is_refused_before_and_after_the_check(agent: Walke
     py_compile.compile(str(tmp_path / "pay.py"), cfile=str(cache), dfile="envs/pay.py", invalidation_mode=mode)
     told = agent.types("launch", identity, "--plan", plan, code=4)
     assert {"PLAN", "SCOPE"} <= {one["code"] for one in told["reasons"]}
-    assert f"{cache.name}: nothing there is part of a candidate" in agent.is_refused(identity)
+    assert f"{cache.name}: a candidate cannot have files there" in agent.is_refused(identity)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +363,7 @@ def test_a_tree_that_is_edited_while_it_trains_makes_evidence_invalid(agent: Wal
         (tree / "envs" / "pay.py").write_text(checked)
     told = agent.is_invalid(identity)
     says = f"{run}: envs.pay ran from another envs/pay.py than was checked" if is_put_back else (
-        f"the code that {run} ran is other than when it was launched")  # fmt: skip
+        f"the code that {run} ran changed after it was launched")  # fmt: skip
     assert told == [says]
 
 
@@ -364,7 +374,7 @@ def test_a_run_that_was_made_another_is_no_evidence(agent: Walker) -> None:
     path = agent.root / "runs" / run / "metadata.json"
     before = path.read_text()
     path.write_text(before.replace('"trial"', '"smoke"'))
-    assert agent.is_invalid(identity) == [f"the identity of {run} is other than when it was launched"]
+    assert agent.is_invalid(identity) == [f"the identity of {run} changed after it was launched"]
     told = agent.types("study", "verify", code=6)["problems"]
     path.write_text(before)
     assert told == [f"{run}/metadata.json is not what the run was made with"]

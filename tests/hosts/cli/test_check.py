@@ -84,7 +84,7 @@ def findings(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, str]:
 def test_says_that_a_sound_environment_is_sound(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["check", "env", "own.py:Bare"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("own.py:Bare: nothing is wrong with it")
+    assert shown.startswith("own.py:Bare: no defect found")
     assert shown.splitlines()[-1] == "next: rlx review own.py:Bare"
 
 
@@ -149,3 +149,62 @@ def test_bad_input_has_the_right_exit_code(
 ) -> None:
     assert call(["check", "env", *words]) == code
     assert "hint:" in capsys.readouterr().err
+
+
+UNTRAINABLE = """
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Base(gymnasium.Env):
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+    seen = np.zeros(2, np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.seen, {}
+
+    def step(self, action):
+        self.steps += 1
+        return self.seen, self.np_random.random(), False, self.steps >= 9, {}
+
+
+class TupleActions(Base):
+    action_space = spaces.Tuple((spaces.Discrete(2), spaces.Box(-1, 1, (1,), np.float32)))
+
+
+class Words(Base):
+    observation_space = spaces.Text(5)
+    seen = "ab"
+
+
+class Endless(Base):
+    action_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [
+        ("TupleActions", "cannot act in Tuple action spaces"),
+        ("Words", "cannot read Text observations"),
+        ("Endless", "has no finite bounds"),
+    ],
+)
+def test_spaces_that_cannot_be_trained_are_a_defect(
+    project: Path, capsys: pytest.CaptureFixture[str], name: str, claim: str
+) -> None:
+    (project / "spaces.py").write_text(UNTRAINABLE)
+    found = findings(capsys, f"spaces.py:{name}", "--seconds", "1")
+    assert claim in found["cannot_train"]
+    assert "vector_differs" not in found
+
+
+def test_a_space_that_can_be_trained_is_not_called_untrainable(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "spaces.py").write_text(UNTRAINABLE)
+    assert "cannot_train" not in findings(capsys, "spaces.py:Base", "--seconds", "1")

@@ -13,6 +13,7 @@ import pytest
 
 import rlx
 from rlx.hosts.cli.main import call
+from rlx.runs.project import mark_own
 from tests.evaluate.linear import GOOD, POOR, make_run, register
 
 FASTER = {"name": "ppo", "total_timesteps": 1024, "learning_rate": 1e-2}
@@ -22,6 +23,7 @@ FASTER = {"name": "ppo", "total_timesteps": 1024, "learning_rate": 1e-2}
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     register(monkeypatch)
     monkeypatch.setenv("RLX_ROOT", str(tmp_path))
+    mark_own(tmp_path)
     return tmp_path
 
 
@@ -64,7 +66,7 @@ def test_the_table_is_there_for_spreadsheets_and_for_papers(root: Path, capsys: 
     assert call(["compare", poor, good, "--latex"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("\\begin{tabular}{lrrrl}\n")
-    assert "    good\\_001 & 10 & $500 \\pm 0$ & $+" in out
+    assert "    good\\_001 & 10 & $500.0 \\pm 0.0$ & $+" in out
     assert out.endswith("\\end{tabular}\n")
     assert call(["compare", poor, good, "--csv", "--latex"]) == 2
 
@@ -132,7 +134,7 @@ def test_a_seed_that_lacks_the_protocol_gets_the_command_that_evaluates_it_so(
     capsys.readouterr()
     assert call(["compare", base, new]) == 0
     out = capsys.readouterr().out
-    assert "note: seeds 1, 2 of new_001 (not evaluated) are waited for, never dropped" in out
+    assert "note: waiting for seeds 1, 2 of new_001 (not evaluated): a pending seed is never dropped" in out
     assert "  0 1:not evaluated 2:not evaluated\n" in out
     assert "next: rlx eval new_001 --episodes 3\n" in out
     assert call(["eval", "new_001", "--episodes", "3"]) == 0
@@ -211,7 +213,7 @@ def test_bad_guards_are_explained(root: Path, capsys: pytest.CaptureFixture[str]
     names = evaluated(root, "poor", weights(POOR, 2)), evaluated(root, "good", weights(GOOD, 2), algo=FASTER)
     capsys.readouterr()
     for words, said in (
-        (["--guard", "energy"], "hint: known: length"),
+        (["--guard", "energy"], "hint: known metrics: length"),
         (["--guard", "length:much"], "hint: --guard success_rate:0.05"),
         (["--require-safe", "length"], "hint: --require-safe success_rate:0.05"),
         (["--guard", ":3"], "not a metric and a margin"),

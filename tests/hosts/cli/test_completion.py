@@ -38,7 +38,7 @@ def place(cli: Cli, make_run: MakeRun, tmp_path: Path) -> Path:
     [
         (["inf"], ["info"]),
         (["--v"], ["--version"]),
-        (["t"], ["train", "tag", "task"]),
+        (["t"], ["train", "top", "tag", "task", "try"]),
         (["help", "unt"], ["untag"]),
         (["info", ""], ["acrobot_001", "cartpole_001", "cartpole_002"]),
         (["info", "cart"], ["cartpole_001", "cartpole_002"]),

@@ -71,7 +71,7 @@ def test_show_takes_a_catalog_config_and_a_device_that_is_elsewhere(
         (["show", "configs/a.yaml", "-s", "algo.gama=1"], 2, "-s algo.gama=1: unknown key `algo.gama`", "`algo.gamma`"),
         (["show", "configs/a.yaml", "-s", "gamma"], 2, "-s gamma: an override is `key=value`", "-s algo"),
         (["diff", "configs/a.yaml", "catalog:cartpol"], 3, "no catalog config `cartpol`", "`catalog:cartpole`"),
-        (["shwo"], 2, "invalid choice", "--help"),
+        (["shwo"], 2, "invalid choice", "did you mean `show`?"),
         ([], 2, "required", "--help"),
     ],
 )

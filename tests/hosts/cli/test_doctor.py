@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlx import tools
+from rlx import external_programs
 from rlx.hosts.cli import doctor
 
 Cli = Callable[..., Any]
@@ -55,8 +55,8 @@ def test_a_missing_core_package_is_broken(cli: Cli, monkeypatch: pytest.MonkeyPa
 
 def test_missing_extras_and_tools_are_only_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "EXTRAS", {"sb3": ("torch", "no-such-package")})
-    monkeypatch.setattr(tools, "git", lambda *_, **__: None)
-    monkeypatch.setattr(tools, "ffmpeg_program", lambda: None)
+    monkeypatch.setattr(external_programs, "git", lambda *_, **__: None)
+    monkeypatch.setattr(external_programs, "ffmpeg_program", lambda: None)
     answer = cli("doctor", "--quick", "--json")
 
     assert answer.code == 0
@@ -84,7 +84,7 @@ def test_a_folder_that_takes_no_files_is_broken(cli: Cli, monkeypatch: pytest.Mo
 
 def test_a_gpu_that_torch_cannot_use_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    monkeypatch.setattr(doctor, "_version", lambda package: "2.13.0+cpu" if package == "torch" else "1")
+    monkeypatch.setattr(doctor, "_versions", lambda packages: dict.fromkeys(packages, "2.13.0+cpu"))
 
     (check,) = [one for one in cli("doctor", "--quick", "--json").data["checks"] if one["name"] == "GPU"]
 
@@ -93,15 +93,24 @@ def test_a_gpu_that_torch_cannot_use_is_said(cli: Cli, monkeypatch: pytest.Monke
 
 def test_the_sandbox_is_tried_out_and_what_it_leaves_open_is_said(cli: Cli) -> None:
     checks = {check["name"]: check["value"] for check in cli("doctor", "--quick", "--json").data["checks"]}
-    assert "ways out are closed" in checks["sandbox"]
+    assert "restrictions tested" in checks["sandbox"]
     assert "same account" in checks["sandbox leaves open"]
 
 
 def test_without_a_sandbox_plain_runs_are_still_ready(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rlx.sandbox import landlock, probe
+    from rlx.sandbox import landlock
+    from rlx.sandbox.self_test import run_self_test
 
-    probe.cache_clear()
+    run_self_test.cache_clear()
     monkeypatch.setattr(landlock, "abi", lambda: 0)
     answer = cli("doctor", "--quick", "--json")
     assert answer.code == 0
     assert states(answer)["sandbox"] == "missing"
+
+
+def test_a_network_disk_is_recognised(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\n")
+    assert doctor.file_system(tmp_path / "runs", mounts) == "nfs4"
+    assert doctor.file_system(Path("/"), mounts) == "ext4"
+    assert doctor.file_system(Path("/"), tmp_path / "none") == ""

@@ -42,7 +42,7 @@ def test_prints_a_table_and_what_to_run_next(project: Path, capsys: pytest.Captu
 
 
 def test_the_projects_own_are_found_from_a_folder_inside_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(["envs", "reach.py", "--json"]) == 0
+    assert call(["envs", "reach.py", "--trust", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["schema"] == 1
     assert data["total"] == 1
@@ -68,7 +68,7 @@ def test_what_is_not_installed_stands_apart(project: Path, capsys: pytest.Captur
 
 def test_what_cannot_be_made_says_why(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "envs" / "broken.py").write_text(OWN.replace("Reach", "Broken").replace("spaces.Discrete(3)", "None"))
-    assert call(["envs", "broken"]) == 0
+    assert call(["envs", "broken", "--trust"]) == 0
     assert capsys.readouterr().out == (
         "cannot be made:\n  envs/broken.py:Broken: `envs/broken.py:Broken` has no `observation_space`\n"
     )
@@ -84,3 +84,11 @@ def test_nothing_found_is_exit_code_3_with_a_hint(project: Path, capsys: pytest.
 def test_older_versions_are_shown_when_asked(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["envs", "cartpole-v0", "--all"]) == 0
     assert "CartPole-v0" in capsys.readouterr().out
+
+
+def test_an_environment_of_a_project_in_which_nobody_trained_is_not_made(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "envs" / "loud.py").write_text("raise SystemExit(7)\n" + OWN.replace("Reach", "Loud"))
+    assert call(["envs", "loud"]) == 0
+    assert "not made: nobody has trained in this folder yet" in capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from rlx.hosts.cli.main import call
+from rlx.runs.project import mark_own
 from rlx.runs.run import Run
 from tests.conftest import Project
 from tests.evaluate.linear import GOOD, POOR, make_run, register
@@ -21,6 +22,7 @@ from tests.evaluate.linear import GOOD, POOR, make_run, register
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     register(monkeypatch)
     monkeypatch.setenv("RLX_ROOT", str(tmp_path))
+    mark_own(tmp_path)
     make_run(tmp_path, "cartpole", {0: GOOD, 1: POOR})
     return tmp_path
 
@@ -34,7 +36,7 @@ def test_prints_each_seed_and_the_random_policy(root: Path, capsys: pytest.Captu
     assert lines[3].startswith("random policy")
     assert "seed 1: " in err
     (kept,) = {document["fingerprint"] for document in Run(root / "runs/cartpole_001").evaluations()}
-    assert f"kept: runs/cartpole_001/eval/{kept}/" in lines
+    assert f"stored: runs/cartpole_001/eval/{kept}/" in lines
 
 
 def test_json_is_complete(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +97,7 @@ def test_seeds_without_the_checkpoint_are_named_and_the_others_measured(
 def test_a_run_that_cannot_be_written_to_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "runs/cartpole_001/eval").write_text("in the way")
     assert call(["eval", "cartpole_001", "--episodes", "2"]) == 0
-    assert "not kept: runs/cartpole_001/eval/" in capsys.readouterr().out
+    assert "rlx cannot write to runs/cartpole_001/eval/" in capsys.readouterr().out
 
 
 def test_scenarios_are_shown_with_their_pass_rate(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,13 +171,13 @@ def test_runs_whose_environment_was_edited_compare_after_the_printed_commands(
 @pytest.mark.parametrize(
     ("argv", "code", "words"),
     [
-        (["eval", "cartpole_001", "--fresh", "0"], 2, "at least one episode"),
-        (["eval", "cartpole_001", "--fresh", "3", "--episodes", "4"], 2, "leave --episodes 4 out"),
-        (["eval", "cartpole_001", "--like", "cartpole_001", "--protocol", "x.yaml"], 2, "leave one of them out"),
+        (["eval", "cartpole_001", "--fresh", "0"], 2, "must be at least 1"),
+        (["eval", "cartpole_001", "--fresh", "3", "--episodes", "4"], 2, "leave out --episodes 4"),
+        (["eval", "cartpole_001", "--like", "cartpole_001", "--protocol", "x.yaml"], 2, "leave out one of them"),
         (["eval", "cartpole_001", "--protocol", "x.yaml"], 3, "x.yaml"),
         (["eval", "cartpole_009"], 3, "did you mean `cartpole_001`?"),
         (["eval", "cartpole_001:step_7"], 3, "it has: best, latest"),
-        (["eval", "cartpole_001", "--episodes", "0"], 2, "at least one episode"),
+        (["eval", "cartpole_001", "--episodes", "0"], 2, "must be at least 1"),
         (["eval", "cartpole_001", "--seed", "8"], 3, "its seeds: 0, 1"),
         (["eval", "cartpole_001", "--like", "nothing"], 3, "no run `nothing`"),
     ],
@@ -310,14 +312,14 @@ def test_frames_in_another_order_than_in_training_are_refused(project: Project) 
     assert "(4,), in training they were float32 (3, 4)" in project.rlx("train", bare, code=5).stderr
     file.write_text(FRAMES.replace("IS_FLIPPED = False", "IS_FLIPPED = True"))
     by_code = project.rlx("eval", "tiny_001", "--episodes", "2", code=6)
-    assert "CartPole-v1: observations come in another order than in training" in by_code.stderr
+    assert "CartPole-v1: observations have another order than in training" in by_code.stderr
     file.write_text(FRAMES)
     snapshot = project.run("tiny_001").path / "config_snapshot.yaml"
     config = yaml.safe_load(snapshot.read_text())
     config["env"]["wrappers"] = [{"name": "frames.py:Frames", "kwargs": {"is_flipped": True}}]
     snapshot.write_text(yaml.safe_dump(config))
-    assert "in another order" in project.rlx("eval", "tiny_001", "--episodes", "2", code=6).stderr
-    assert "in another order" in project.rlx("video", "tiny_001:latest", code=6).stderr
+    assert "another order than in training" in project.rlx("eval", "tiny_001", "--episodes", "2", code=6).stderr
+    assert "another order than in training" in project.rlx("video", "tiny_001:latest", code=6).stderr
     file.write_text(FRAMES.replace("return frames[::-1].copy() if self.is_flipped else frames", "return 2 * frames"))
     config["env"]["wrappers"] = ["frames.py:Frames"]
     snapshot.write_text(yaml.safe_dump(config))

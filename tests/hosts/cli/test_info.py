@@ -48,12 +48,12 @@ def test_shows_identity_seeds_checkpoints_evaluations_provenance_and_what_to_do(
 
     assert "run: cartpole_001" in text
     assert "status: completed (2 completed)" in text
-    assert "return: 20 ± 15.56 (report evaluation, n = 2 seeds)" in text
+    assert "return: 20 ± 16 (report evaluation, n = 2 seeds)" in text
     assert "tags: baseline\nnote: looks fine" in text
     assert "algo: name ppo, total_timesteps 200" in text
     assert ["0", "completed", "200", "9", "1m", "00s"] in [line.split() for line in text.splitlines()]
     assert next(line.split()[:4] for line in text.splitlines() if "exact" in line) == ["0", "100", "200", "exact"]
-    assert ["report", "latest", "2", "40", "20", "±", "15.56", "f1"] in [line.split() for line in text.splitlines()]
+    assert ["report", "latest", "2", "40", "20", "±", "16", "f1"] in [line.split() for line in text.splitlines()]
     assert "code: aaaaaaaaaaaa\n" in text
     assert text.splitlines()[-1] == "next: rlx plot cartpole_001"
 

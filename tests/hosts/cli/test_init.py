@@ -13,7 +13,7 @@ import pytest
 
 from rlx.config import catalog
 from rlx.config.load import check
-from rlx.config.starter import FOLDERS
+from rlx.config.project_template import FOLDERS
 from rlx.hosts.cli.main import call
 
 
@@ -56,7 +56,11 @@ def test_a_name_that_is_not_utf_8_is_fine(folder: Path) -> None:
     assert (folder / os.fsdecode(b"caf\xe9") / "rlx.toml").is_file()
 
 
-@pytest.mark.parametrize("entry", catalog.names())
+FIRST_ENTRIES = {catalog.ENTRIES[entry].env_id: entry for entry in reversed(catalog.names())}
+"""The config that an environment gets, if the catalog has several for it."""
+
+
+@pytest.mark.parametrize("entry", FIRST_ENTRIES.values())
 def test_an_environment_of_the_catalog_gets_its_config(folder: Path, entry: str) -> None:
     assert call(["init", "lab", "--env", catalog.ENTRIES[entry].env_id]) == 0
     assert (folder / f"lab/configs/{entry}.yaml").read_text() == catalog.read(entry)
@@ -127,14 +131,14 @@ def test_full_makes_the_whole_layout(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "code", "message", "hint"),
     [
-        ([], 2, "a NAME or --here", "rlx init lab"),
-        (["lab", "--here"], 2, "a NAME or --here", "rlx init lab"),
-        (["full"], 2, "`full` is already there", "cd full && rlx init --here"),
-        (["file"], 2, "`file` is already there", "choose another name"),
+        ([], 2, "name the new folder, or use --here", "rlx init lab"),
+        (["lab", "--here"], 2, "name the new folder, or use --here", "rlx init lab"),
+        (["full"], 2, "`full` already exists", "cd full && rlx init --here"),
+        (["file"], 2, "`file` already exists", "choose another name"),
         (["file/lab"], 1, "cannot write to file/lab", None),
         (["lab", "--env", "CartPol-v1"], 3, "no environment `CartPol-v1`", "CartPole-v1"),
-        (["lab", "--env", "envs/a.py"], 2, "`envs/a.py` does not say which class", "--env envs/a.py:A"),
-        (["lab", "--env", "envs/a.py:not a class"], 2, "does not say which class", "--env envs/a.py:A"),
+        (["lab", "--env", "envs/a.py"], 2, "`envs/a.py` does not name a class", "--env envs/a.py:A"),
+        (["lab", "--env", "envs/a.py:not a class"], 2, "does not name a class", "--env envs/a.py:A"),
         (["lab", "--env", "/nowhere/a.py:A"], 3, "no file `/nowhere/a.py`", "inside the project"),
         (["lab", "--env", "../a.py:A"], 3, "no file `../a.py`", "inside the project"),
         (["lab", "--env", "full/code.py:A"], 2, "`full/code.py` is in this folder", "rlx init --here --env"),

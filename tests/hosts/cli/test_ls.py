@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlx.hosts.cli import words
+from rlx.hosts.cli import format
 from rlx.runs import store
 from rlx.runs.run import Run
 
@@ -20,7 +20,7 @@ def test_an_empty_project_says_what_to_do(cli: Cli, tmp_path: Path) -> None:
     answer = cli("ls")
 
     assert (answer.code, answer.out) == (0, "no runs\n\nnext: rlx train CONFIG\n")
-    assert cli("ls", "--json").data == {"schema": 1, "runs": [], "total": 0, "next": None, "filter": ""}
+    assert cli("ls", "--json").data == {"schema": 1, "runs": [], "total": 0, "next": None, "filter": "", "columns": []}
 
 
 def test_a_pattern_that_matches_nothing_is_named(cli: Cli, make_run: MakeRun) -> None:
@@ -43,8 +43,8 @@ def test_shows_every_run_with_its_figures(cli: Cli, make_run: MakeRun) -> None:
 
     assert header.split()[:4] == ["name", "status", "env", "algo"]
     assert line.split() == [
-        "cartpole_001", "completed", "CartPole-v1", "ppo", "2", "200", "20", "±", "14.14*", "30", "1m", "00s",
-        *words.when(run.metadata["created"]).split(), "baseline", "paper",
+        "cartpole_001", "completed", "CartPole-v1", "ppo", "2", "200", "20", "±", "14*", "30", "1m", "00s",
+        *format.when(run.metadata["created"]).split(), "baseline", "paper",
     ]  # fmt: skip
     assert mark.startswith("* training return")
 
@@ -177,7 +177,7 @@ def test_lists_the_project_around_from_a_folder_inside(
     ("backends", "ending"),
     [
         (("command",), "* training return"),
-        (("command", "script"), "in the script, run.evaluate(policy)"),
+        (("command", "script"), "in the script with run.evaluate(policy)"),
         (("command", "sb3"), "with rlx eval RUN"),
     ],
 )
@@ -190,3 +190,21 @@ def test_how_final_policies_are_measured_is_only_told_of_runs_that_can_be(
 
     assert cli("ls").out.splitlines()[-1].endswith(ending)
     assert cli("ls", "--group").out.splitlines()[-1].endswith(ending)
+
+
+def test_what_differs_between_runs_is_shown(cli: Any, make_run: Any) -> None:
+    for name, rate in (("slow", 3e-4), ("fast", 1e-3)):
+        run = make_run(name, group=name)
+        snapshot = run.path / "config_snapshot.yaml"
+        snapshot.write_text(snapshot.read_text().replace("total_timesteps: 200", f"learning_rate: {rate}"))
+    assert "lr 1e-3" in cli("ls").out
+    chosen = cli("ls", "--columns", "algo.learning_rate,algo.name")
+    assert "3e-4" in chosen.out
+    assert cli("ls", "--columns", "algo.learning_rate", "--json").data["runs"][0]["settings"] == {
+        "algo.learning_rate": 1e-3
+    }
+    unknown = cli("ls", "--columns", "algo.nothing")
+    assert unknown.code == 2
+    assert "rlx config show" in unknown.err
+    assert "lr 3e-4" in cli("summarize").out
+    assert "fast_001: lr 1e-3" in cli("plot", "slow_001", "fast_001").out

@@ -97,7 +97,7 @@ def test_a_bug_is_one_line_and_a_traceback_only_on_request(cli: Cli, monkeypatch
         (
             OSError(28, "No space left on device", "/x/y"),
             1,
-            "error: No space left on device: /x/y\n\nhint: rlx doctor\n",
+            "error: the disk is full: /x/y\n\nhint: free some space, then run the same command again\n",
         ),
     ],
 )
@@ -129,7 +129,10 @@ def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, more: list[str]) 
         done = subprocess.run([sys.executable, "-m", "rlx", "ls", *more], cwd=tmp_path, stdout=full,
                               stderr=subprocess.PIPE, text=True)  # fmt: skip
 
-    assert (done.returncode, done.stderr) == (1, "error: No space left on device\n\nhint: rlx doctor\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: the disk is full\n\nhint: free some space, then run the same command again\n",
+    )
 
 
 def test_a_reader_that_goes_away_before_an_error_is_none_either(tmp_path: Path) -> None:

@@ -53,3 +53,17 @@ def test_a_value_may_begin_with_a_dash_as_it_is_typed() -> None:
 def test_an_option_is_never_another_one_s_value() -> None:
     with pytest.raises(UsageError, match="--guard: expected one argument"):
         parser_of("study").parse_args(["new", "x", "--guard", "--seeds", "9"])
+
+
+def test_a_setting_without_its_option_is_told_the_option() -> None:
+    with pytest.raises(UsageError, match="unrecognized arguments") as error:
+        parser_of("train").parse_args(["a.yaml", "algo.gamma=0.9"])
+
+    assert error.value.hint == "a setting needs -s: -s algo.gamma=0.9"
+
+
+def test_a_misspelled_choice_is_told_the_closest_one() -> None:
+    with pytest.raises(UsageError, match="invalid choice: 'cvs'") as error:
+        parser_of("import").parse_args(["x", "--as", "cvs"])
+
+    assert error.value.hint == "did you mean `csv`?"

@@ -57,7 +57,7 @@ def test_another_ending_is_refused_before_anything_is_read(cli: Cli) -> None:
     answer = cli("plot", "nosuch", "--out", "curve.bmp")
 
     assert answer.code == 2
-    assert "hint: end it in .png, .svg, .pdf" in answer.err
+    assert "hint: use a name that ends in .png, .svg, .pdf" in answer.err
 
 
 def test_an_unknown_metric_is_refused_with_the_near_one_and_the_list(cli: Cli, make_run: MakeRun) -> None:
@@ -96,7 +96,7 @@ def test_a_seed_that_ends_early_ends_the_mean_and_is_named(cli: Cli, make_run: M
     answer = cli("plot", run.name)
 
     assert "mean 2 at 400, n = 2" in answer.out
-    assert "the mean of all seeds ends where seed 3 does" in answer.out
+    assert "the mean of all seeds ends with seed 3" in answer.out
 
 
 def test_seeds_that_share_no_stretch_have_no_mean_and_that_is_said(cli: Cli, make_run: MakeRun) -> None:
@@ -156,7 +156,7 @@ def test_no_values_on_the_axis_is_an_error_with_the_one_that_has_them(cli: Cli, 
 
 
 def test_nine_runs_are_told_apart_by_colour_or_line(cli: Cli, make_run: MakeRun) -> None:
-    from rlx.hosts.plots.page import COLOURS, STYLES
+    from rlx.hosts.plots.style import COLOURS, STYLES
 
     names = [make_run(f"r{number}").name for number in range(9)]
 
@@ -218,7 +218,7 @@ def test_intervals_and_profiles_of_a_metrics_last_values(cli: Cli, make_run: Mak
         answer = cli("plot", *names, kind, "--metric", "rollout/return_mean")
         assert answer.code == 0
         assert "2 [1, 3]" in answer.out
-        assert "rlx compare decides" in answer.out
+        assert "use rlx compare to decide" in answer.out
         assert Path(answer.out.splitlines()[-1].removeprefix("picture: ")).is_file()
     data = cli("plot", *names, "--intervals", "--metric", "rollout/return_mean", "--json").data
     assert data["runs"][0]["mean"] == {"value": 2.0, "low": 1.0, "high": 3.0}
@@ -231,10 +231,10 @@ def test_intervals_and_profiles_of_a_metrics_last_values(cli: Cli, make_run: Mak
         (["--intervals"], 3, "hint: it has no checkpoint to evaluate: rlx info cartpole_001"),
         (["--profile", "--intervals"], 2, "not allowed with"),
         (["--profile", "--smooth", "3"], 2, "are for curves"),
-        (["--profile", "--metric", "train/loss", "--over", "episodes"], 2, "leave --metric out"),
-        (["--smooth", "0"], 2, "at least one point"),
+        (["--profile", "--metric", "train/loss", "--over", "episodes"], 2, "leave out --metric"),
+        (["--smooth", "0"], 2, "must be at least 1"),
         (["--metric", "rollout/retrun"], 3, "did you mean `rollout/return_mean`?"),
-        (["--out", "curve.bmp"], 2, "end it in .png, .svg, .pdf"),
+        (["--out", "curve.bmp"], 2, "use a name that ends in .png, .svg, .pdf"),
         (["--out", "runs/cartpole_001/metadata.json/c.png"], 2, "hint: name another file with --out"),
     ],
 )

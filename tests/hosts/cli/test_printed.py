@@ -7,9 +7,8 @@ import shlex
 
 import pytest
 
-from rlx.diagnose.reading import read
-from rlx.diagnose.rule import fill
-from rlx.diagnose.rules import every
+from rlx.diagnose.load_case import read_case
+from rlx.diagnose.rules import all_rules
 from tests.conftest import Project
 from tests.diagnose.conftest import corridor_project
 
@@ -39,8 +38,8 @@ def obey(project: Project, line: str) -> None:
 
 @pytest.mark.parametrize("run", ["tiny_001", "farm_001"])
 def test_every_command_in_what_a_rule_tells_to_try_works(trained: Project, run: str) -> None:
-    case = read(trained.run(run))
-    told = [fill(line, case) for rule in every() for line in rule.tries]
+    case = read_case(trained.run(run))
+    told = [line.fill(case) for rule in all_rules() for line in rule.advice if not isinstance(line, str)]
     commands = dict.fromkeys("rlx " + line.partition(": rlx ")[2] for line in told if ": rlx " in line)
     assert len(commands) >= 4
     for command in commands:

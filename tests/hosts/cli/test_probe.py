@@ -32,7 +32,7 @@ def test_prints_every_value_the_range_and_what_was_not_tested(root: Path, cli: C
     assert lines[5].startswith("feasible: 9.8 to 12 (keeps 80% of the gain")
     assert any("combinations with other parameters were not tested" in line for line in lines)
     assert "a cliff between 12 and 5,000" in answer.out
-    assert "kept: runs/cartpole_001/probes/attr_gravity_" in answer.out
+    assert "stored: runs/cartpole_001/probes/attr_gravity_" in answer.out
     picture = next(line for line in lines if line.startswith("picture: ")).removeprefix("picture: ")
     with Image.open(picture) as image:
         assert image.width > 800
@@ -60,11 +60,11 @@ def test_a_value_the_environment_refuses_is_a_row(root: Path, cli: Callable[...,
     [
         (["attr:gravty=1,2"], 2, "did you mean `gravity`?"),
         (["gravity=1,2"], 2, "takes no argument `gravity`"),
-        (["gravity"], 2, "no parameter with values"),
-        (["attr:gravity=1:2"], 2, "no range"),
+        (["gravity"], 2, "not a parameter with values"),
+        (["attr:gravity=1:2"], 2, "not a range"),
         (["attr:gravity=1,2", "--share", "0"], 2, "between 0 and 1"),
-        (["attr:gravity=1,2", "--episodes", "0"], 2, "at least one episode"),
-        (["attr:gravity=1,2", "--out", "p.txt"], 2, "cannot draw"),
+        (["attr:gravity=1,2", "--episodes", "0"], 2, "must be at least 1"),
+        (["attr:gravity=1,2", "--out", "p.txt"], 2, "cannot write a picture"),
     ],
 )
 def test_what_cannot_be_probed_is_refused_in_one_line(

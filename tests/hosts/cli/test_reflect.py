@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlx.runs.run import Run
-from tests.diagnose.test_history import log_terms
+from tests.diagnose.reward_terms.test_load_terms import log_terms
 
 MakeRun = Callable[..., Run]
 Cli = Callable[..., Any]
@@ -32,10 +32,10 @@ def test_shows_terms_findings_and_a_command_that_works(cli: Cli, hacked: Run) ->
     assert answer.code == 0
     lines = answer.out.splitlines()
     assert lines[0] == "run: hacked_001, 1 seed, 10,000 steps"
-    assert lines[3] == "hacking risk: none"
-    assert lines[5].split()[:2] == ["term", "share"]
-    assert lines[6].split()[:2] == ["coin", "96%"]
-    assert "kept: runs/hacked_001/reward_reflection.json" in lines
+    assert "hacking risk: none" in lines
+    assert lines[6].split()[:2] == ["term", "share"]
+    assert lines[7].split()[:2] == ["coin", "96%"]
+    assert "stored: runs/hacked_001/reward_reflection.json" in lines
     assert lines[-1] == "next: rlx plot hacked_001 --metric reward/term/coin"
     assert cli(*lines[-1].removeprefix("next: rlx ").split()).code == 0
 

@@ -46,7 +46,7 @@ def test_bad_targets_are_one_line(corridors: Project) -> None:
     corridors.write("rewards.py", REWARDS)
     assert "no run" in corridors.rlx("review", "rewards.py:alive", "--trajectories", "nothing", code=3).stderr
     unnamed = corridors.rlx("review", "rewards.py", "--trajectories", "corridor", code=2)
-    assert "hint: FILE.py:FUNCTION" in unnamed.stderr
+    assert "rlx review FILE.py:FUNCTION" in unnamed.stderr
     assert "`rewards.py` has no function or class `alvie`" in corridors.rlx("review", "rewards.py:alvie", code=3).stderr
 
 

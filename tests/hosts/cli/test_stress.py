@@ -29,8 +29,8 @@ def test_prints_the_worst_first_and_from_where_it_is_brittle(root: Path, cli: Ca
     assert [line.split()[0] for line in lines[2:5]] == ["delay", "delay", "noise"]
     assert lines[2].split()[-1] == "brittle"
     assert lines[5].startswith("brittle: delay from 8 steps")
-    assert "note: each condition alone: several at once were not tested" in lines
-    assert "kept: runs/cartpole_001/stress/stress_" in answer.out
+    assert "note: each condition was tested alone: combinations were not tested" in lines
+    assert "stored: runs/cartpole_001/stress/stress_" in answer.out
     with Image.open(lines[-1].removeprefix("picture: ")) as image:
         assert image.width > 800
 
@@ -57,11 +57,11 @@ def test_json_is_complete(root: Path, cli: Callable[..., Any]) -> None:
     [
         (["noize"], "did you mean `noise`?"),
         (["noise=-1"], "at least 0"),
-        (["--only"], "--only needs something"),
+        (["--only"], "--only needs at least one condition"),
         (["attr:gravity=1,2", "--corners"], "the corners of 1 factors"),
         (["--limit", "0"], "above 0"),
-        (["--episodes", "0"], "at least one episode"),
-        (["--out", "p.txt"], "cannot draw"),
+        (["--episodes", "0"], "must be at least 1"),
+        (["--out", "p.txt"], "cannot write a picture"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(
@@ -80,4 +80,4 @@ def test_a_trained_run_is_stressed_and_probed(project: Project) -> None:
     assert "left out: dropout" in stressed.stdout
     probed = project.rlx("probe", "tiny_001", "attr:gravity=5,15", "--episodes", "2")
     assert "feasible: " in probed.stdout
-    assert "2 training seeds: how others would do is not known" in probed.stdout
+    assert "2 training seeds: rlx cannot say how other seeds would do" in probed.stdout

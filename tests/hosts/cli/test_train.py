@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.progress import Progress, _Lines, follow
-from rlx.hosts.cli.seeds import parse_seeds
+from rlx.hosts.cli.arguments import parse_seeds
+from rlx.hosts.cli.progress import Count, Display, Line, RunProgress, follow
 from rlx.runs import store
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run
@@ -36,34 +36,34 @@ def test_progress_shows_step_share_and_return_of_every_seed(run: Run, tmp_path: 
     live = LiveSeed(run.path / "seed_0", root=tmp_path)
     live.log(250, {"rollout/return_mean": 12.5})
     live.beat(step=500)
-    first, second = Progress(run.path).read()
+    first, second = (line.text for line in RunProgress(run.path).read())
     assert first.split() == ["seed", "0", "running", "500/1,000", "50%", "return", "12.5"]
     assert second.split() == ["seed", "1", "prepared", "0/1,000", "0%"]
     live.interrupted(500)
     live.close()
 
 
-def test_off_a_tty_no_line_is_printed_twice(capfd: pytest.CaptureFixture[str]) -> None:
-    lines = _Lines()
+def test_off_a_terminal_no_line_is_printed_twice(capfd: pytest.CaptureFixture[str]) -> None:
+    display = Display()
     for is_last in (False, False, True):
-        lines.draw(["seed 0  running      1/9   10%"], is_last=is_last)
+        display.draw([Line("seed 0", "seed 0  running      1/9   10%", "running")], is_last=is_last)
     assert capfd.readouterr().err.count("seed 0") == 1
 
 
-def test_off_a_tty_seeds_that_wait_say_nothing_and_the_others_a_line_a_change(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    lines = _Lines()
-    waiting = [f"seed {seed}  prepared     0/9    0%" for seed in range(1, 10)]
-    for first in (
-        "prepared     0/9    0%",
-        "running      0/9    0%",
-        "running      1/9   10%",
-        "running      5/9   50%",
-    ):
-        lines.draw([f"seed 0  {first}", *waiting], is_last=False)
-    lines.draw(["seed 0  completed    9/9  100%", *waiting], is_last=True)
-    assert capfd.readouterr().err.splitlines() == ["seed 0  running      1/9   10%", "seed 0  completed    9/9  100%"]
+def test_off_a_terminal_only_news_of_seeds_that_train_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    display = Display()
+    waiting = [Line(f"seed {seed}", f"seed {seed}  prepared", "prepared", is_waiting=True) for seed in range(1, 10)]
+    for text, news in (("running  0/9", ""), ("running  1/9", "running"), ("running  5/9", "running")):
+        display.draw([Line("seed 0", f"seed 0  {text}", news), *waiting])
+    display.draw([Line("seed 0", "seed 0  completed  9/9", "completed"), *waiting], is_last=True)
+    assert capfd.readouterr().err.splitlines() == ["seed 0  running  1/9", "seed 0  completed  9/9"]
+
+
+def test_a_count_is_silent_unless_it_takes_long(capfd: pytest.CaptureFixture[str]) -> None:
+    count = Count("episodes")
+    for done in range(1, 11):
+        count(done, 10)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_program_that_was_not_told_how_long_to_train_has_no_share(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_program_that_was_not_told_how_long_to_train_has_no_share(tmp_path: Pa
     )
     live = LiveSeed(made.path / "seed_0", root=tmp_path)
     live.beat(step=3)
-    assert Progress(made.path).read()[0].split() == ["seed", "0", "running", "3", "steps"]
+    assert RunProgress(made.path).read()[0].text.split() == ["seed", "0", "running", "3", "steps"]
     live.interrupted(3)
     live.close()
 

@@ -84,8 +84,8 @@ def test_a_loose_checkpoint_is_filmed_here(root: Path, capsys: pytest.CaptureFix
     [
         (["video", "cartpole_001", "--out", "film.avi"], 2, "end the name in .mp4 or .gif"),
         (["video", "cartpole_001", "--out", "film.gif", "--format", "mp4"], 2, "is not a mp4"),
-        (["video", "cartpole_001", "--episodes", "0"], 2, "at least one episode"),
-        (["video", "cartpole_001", "--steps", "0"], 2, "at least one step"),
+        (["video", "cartpole_001", "--episodes", "0"], 2, "must be at least 1"),
+        (["video", "cartpole_001", "--steps", "0"], 2, "must be at least 1"),
         (["video", "cartpole_001", "--which", "first"], 2, "invalid choice"),
         (["video", "cartpole_001", "--out", "rlx.toml/film.mp4"], 2, "hint: name another file with --out"),
         (["video", "cartpole_001:step_1"], 3, "it has: best, latest"),
@@ -104,5 +104,5 @@ def test_another_kind_of_file_is_refused_before_anything_is_played(
 ) -> None:
     assert call(["video", "cartpole_001", "--out", "x.avi"]) == 2
     printed = capsys.readouterr().err
-    assert "x.avi: not a video format rlx writes" in printed
+    assert "x.avi: rlx does not write this video format" in printed
     assert "filming" not in printed

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from rlx.errors import UsageError
-from rlx.hosts.mcp.answer import LIMIT_BYTES, Page, clip, foreign, page, shortened, size
+from rlx.hosts.mcp.answer import LIMIT_BYTES, AnswerPage, clip, foreign, page, shortened, size
 
 
 class Item(BaseModel):
@@ -14,12 +14,12 @@ class Item(BaseModel):
     notes: list[str] = []
 
 
-class Items(Page):
+class Items(AnswerPage):
     items: list[Item]
 
 
 def ask(rows: list[dict[str, object]], cursor: str | None = None) -> Items:
-    return page(rows, cursor, lambda shown: Items(items=[Item.model_validate(row) for row in shown]))
+    return page(Items, "items", rows, cursor, {})
 
 
 def test_pages_cover_everything_once() -> None:

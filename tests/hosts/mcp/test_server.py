@@ -80,14 +80,30 @@ def test_every_tool_has_schemas_annotations_and_words(mode: str) -> None:
 
     tools = session(act, mode=mode)
     plain = {"ls", "info", "wait", "logs", "train", "stop", "compare", "settle", "diagnose", "reflect"}
-    governed = {"status", "next", "propose", "check", "launch", "verdict", "decide", "report"}
+    governed = {
+        "status",
+        "next",
+        "try",
+        "schema",
+        "withdraw",
+        "propose",
+        "check",
+        "launch",
+        "verdict",
+        "decide",
+        "report",
+    }
     assert {tool.name for tool in tools} == plain | governed
     for tool in tools:
         assert tool.description
-        assert tool.output_schema
+        assert not tool.output_schema
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is not None
         assert "approve" not in tool.name
+    listed = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
+    assert len(listed) / 4 <= 4000, "tokens, at four characters each"
+    (trying,) = [tool for tool in tools if tool.name == "try"]
+    assert "reward tuning" in json.dumps(trying.input_schema), "choices are enums"
 
 
 def test_runs_are_listed_with_a_cursor(make_run: MakeRun) -> None:
@@ -104,7 +120,7 @@ def test_runs_are_listed_with_a_cursor(make_run: MakeRun) -> None:
     assert seen == names
 
 
-def test_a_run_is_shown_and_waited_for(make_run: MakeRun) -> None:
+def test_a_run_is_shown_and_state_for(make_run: MakeRun) -> None:
     make_run("done")
     assert call("info", run="done_001")["state"] == "completed"
     waited = call("wait", run="done_001", seconds=30)
@@ -117,7 +133,7 @@ def test_waiting_is_bounded_and_reports_progress(make_run: MakeRun, monkeypatch:
     from rlx.hosts.mcp import run_tools
 
     running = run_tools.Waited(run="r_001", state="running", is_running=True, step=50, planned_steps=200, seeds={})
-    monkeypatch.setattr(run_tools, "_waited", lambda name: running)
+    monkeypatch.setattr(run_tools, "_state", lambda name: running)
     told: list[float] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:

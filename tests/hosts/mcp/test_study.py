@@ -16,7 +16,9 @@ pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from rlx.command import rlx, shell
 from rlx.hosts.mcp.answer import LIMIT_BYTES
+from rlx.hosts.mcp.study_tools import tool_command
 from tests.loop.test_study import Lab
 
 pytestmark = pytest.mark.slow
@@ -66,6 +68,9 @@ async def launched_by_both(agents: list[Agent], **given: Any) -> list[str]:
 async def drive(agent: Agent, other: Agent) -> None:
     assert (await agent.ask("next"))["action"] == "propose"
     idea = {"kind": "hyperparameter", "hypothesis": "a step that learns", "changes": {"algo.learning_rate": 0.002}}
+    assert (await agent.ask("schema", kind="reward tuning"))["records"]
+    assert (await agent.refused("try", idea="no_such_idea"))["code"] == 3
+    assert "name an idea" in (await agent.refused("try"))["error"]
     assert (await agent.ask("propose", **idea))["candidate"] == "c001"
     assert (await agent.refused("propose", **idea))["code"] == 4
     only_seed = {"kind": "hyperparameter", "hypothesis": "luck", "changes": {"seed": 3}}
@@ -80,16 +85,27 @@ async def drive(agent: Agent, other: Agent) -> None:
     [run, same] = await launched_by_both([agent, other], candidate="c001", plan=plan)
     assert run == same
     assert (await agent.until_done("wait", run=run, seconds=50))["state"] == "completed"
+    assert (await agent.until_done("try", proposal=idea))["candidate"] == "c001"
     assert (await agent.until_done("verdict", candidate="c001"))["level"] == "sealed"
     decided = await agent.until_done("decide", candidate="c001")
     assert decided["decision"] in ("inconclusive", "advanced", "rejected")
-    assert decided["recorded"]
+    short = await agent.ask("next")
+    assert len(json.dumps(short)) <= 1024
+    assert short["history"][0].startswith("c001 ")
     assert (await agent.ask("status"))["candidates"][0]["candidate"] == "c001"
     assert (await agent.ask("report"))["file"].endswith("report.md")
     ledger = json.loads((await agent.client.read_resource("rlx://study/ledger")).contents[0].text)  # type: ignore[union-attr]
     assert ledger["rows"][-1]["event"] == "decided"
     contract = (await agent.client.read_resource("rlx://study/contract")).contents[0].text  # type: ignore[union-attr]
     assert "metric:" in contract
+
+
+def test_a_command_without_a_tool_is_left_to_a_person() -> None:
+    assert tool_command(rlx("check", "candidate", "c001")) == rlx("check", "candidate", "c001")
+    assert tool_command(rlx("study", "baseline")) == rlx("launch", "baseline", "--phase", "baseline")
+    assert tool_command(rlx("study", "report", "first")) == rlx("study", "report", "first")
+    assert tool_command(rlx("study", "approve", needs_person=True)) is None
+    assert tool_command(shell("git add -A && git commit")) is None
 
 
 def test_the_whole_loop(tmp_path: Path) -> None:

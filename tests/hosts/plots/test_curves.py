@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from rlx.hosts.plots.curves import Curve, Curves, curves, draw, pooled
-from rlx.hosts.plots.page import COLOURS
+from rlx.hosts.plots.style import COLOURS
 from rlx.runs.run import Run
 
 MakeRun = Callable[..., Run]
@@ -96,7 +96,14 @@ def test_runs_of_one_config_are_pooled_and_a_repeated_seed_counts_once() -> None
 def test_long_curves_are_thinned_to_a_grid() -> None:
     long = [float(number) for number in range(5000)]
 
-    assert len(lines((long, long)).mean.x) == 1000
+    assert len(lines((long, long), (long, long)).mean.x) == 1000
+
+
+def test_the_mean_of_one_seed_keeps_its_spikes() -> None:
+    steps = [float(number) for number in range(5000)]
+    values = [0.0] * 5000
+    values[1234] = 9.0
+    assert lines((steps, values)).mean.y.max() == 9.0
 
 
 def test_a_run_is_read_seed_by_seed_and_seeds_without_the_metric_are_left_out(make_run: MakeRun) -> None:

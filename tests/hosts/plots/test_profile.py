@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from rlx.hosts.plots.page import COLOURS
 from rlx.hosts.plots.profile import draw, profile, thresholds
 from rlx.hosts.plots.scores import Scores
+from rlx.hosts.plots.style import COLOURS
 
 FEW = Scores("few", {0: 1.0, 1: 3.0}, {0: [0.0, 2.0], 1: [2.0, 4.0]})
 ONE = Scores("one", {0: 2.0}, {0: [1.0, 3.0]})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlx.hosts.plots import probed, stressed
+from rlx.hosts.plots import parameter_sweep, stress
 
 
 def point(value: object, mean: float | None, *, nominal: bool = False, refused: str | None = None) -> dict[str, Any]:
@@ -34,13 +34,15 @@ def test_a_probe_is_drawn_with_its_range_and_what_was_refused(tmp_path: Path, ki
         high=10,
     )
     words = probe(point(None, 100.0, nominal=True), point("euler", 90.0), point(True, 10.0))
-    probed.draw([numbers, words], out=tmp_path / f"probe{kind}")
+    parameter_sweep.draw([numbers, words], out=tmp_path / f"probe{kind}")
     assert (tmp_path / f"probe{kind}").stat().st_size > 2000
 
 
 def test_the_same_probe_gives_the_same_bytes_and_names_its_parameter(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
-        probed.draw([probe(point(10, 100.0, nominal=True), point(15, 20.0), low=10, high=10)], out=tmp_path / name)
+        parameter_sweep.draw(
+            [probe(point(10, 100.0, nominal=True), point(15, 20.0), low=10, high=10)], out=tmp_path / name
+        )
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
     assert ">wind<" in text
@@ -54,12 +56,12 @@ def condition(name: str, drop: float | None, **more: Any) -> dict[str, Any]:
 
 def test_a_stress_test_is_drawn_worst_first(tmp_path: Path) -> None:
     document = {"limit": 0.2, "conditions": [condition("noise", 0.8), condition("wind", -0.05), condition("x", None)]}
-    stressed.draw(document, out=tmp_path / "s.svg")
+    stress.draw(document, out=tmp_path / "s.svg")
     text = (tmp_path / "s.svg").read_text()
     assert text.index("noise 0.5 sd") < text.index("wind 0.5 sd")
     assert "x 0.5 sd" not in text
 
 
 def test_where_nothing_could_be_measured_the_picture_is_empty_and_still_made(tmp_path: Path) -> None:
-    stressed.draw({"limit": 0.2, "conditions": [condition("x", None)]}, out=tmp_path / "s.png")
+    stress.draw({"limit": 0.2, "conditions": [condition("x", None)]}, out=tmp_path / "s.png")
     assert (tmp_path / "s.png").is_file()

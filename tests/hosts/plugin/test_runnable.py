@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rlx.hosts import shipped
+from rlx.hosts.agents import packaged_skills
 from tests.conftest import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-SKILLS = shipped.PLUGIN / "skills"
+SKILLS = packaged_skills.PLUGIN / "skills"
 ORDER = (  # the pages as one project comes by them; what one leaves, the next finds
     "rl-design/SKILL.md",
     "rl-design/references/design-topics.md",
@@ -76,6 +76,8 @@ def test_what_is_marked_as_runnable_runs(project: Project) -> None:
         for line in marked(page):
             done = project.rlx(*shlex.split(line)[1:], code=None)
             assert done.returncode == 0, f"{page}: {line}\n{done.stdout}\n{done.stderr}"
+        if git(project, "status", "--porcelain"):  # a study begins at a commit
+            commit(project)
 
 
 def founded(project: Project) -> None:
@@ -88,6 +90,15 @@ def founded(project: Project) -> None:
     hopper = project.config("hopper_ppo", env={"id": "envs/boss.py:BossFight"})
     for _ in range(2):
         project.rlx("train", hopper)
-    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]):
-        subprocess.run(["git", *words], cwd=project.root, check=True, capture_output=True)
+    git(project, "init", "-q")
+    commit(project)
     assert Path(project.root / "rlx.toml").exists()
+
+
+def commit(project: Project) -> None:
+    git(project, "add", "-A")
+    git(project, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all")
+
+
+def git(project: Project, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=project.root, check=True, capture_output=True, text=True).stdout

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 import rlx
-from rlx.hosts import shipped
+from rlx.hosts.agents import packaged_skills
+from rlx.hosts.agents.packaged_skills import Skill
 from rlx.hosts.cli.parser import parser_of
-from rlx.hosts.shipped import Skill
 
-SKILLS = shipped.skills()
-MARKDOWN = [*(shipped.PLUGIN / "skills").rglob("*.md"), *(shipped.PLUGIN / "agents").glob("*.md")]
+SKILLS = packaged_skills.skills()
+MARKDOWN = [*(packaged_skills.PLUGIN / "skills").rglob("*.md"), *(packaged_skills.PLUGIN / "agents").glob("*.md")]
 TOPICS = {  # what the earlier systems had a skill for → where it is now
     "audit task": "audit-task",
     "make contract": "contract",
@@ -87,7 +87,7 @@ def test_references_are_one_level_deep_and_all_are_named(skill: Skill) -> None:
 
 
 def test_every_topic_of_the_earlier_systems_is_covered() -> None:
-    assert set(TOPICS.values()) <= {topic.name for topic in shipped.topics()}
+    assert set(TOPICS.values()) <= {topic.name for topic in packaged_skills.topics()}
 
 
 def test_every_design_question_has_a_row_that_says_where_it_goes() -> None:
@@ -97,9 +97,9 @@ def test_every_design_question_has_a_row_that_says_where_it_goes() -> None:
 
 
 def test_topics_have_one_name_and_a_title() -> None:
-    names = [topic.name for topic in shipped.topics()]
+    names = [topic.name for topic in packaged_skills.topics()]
     assert len(names) == len(set(names))
-    assert all(topic.title for topic in shipped.topics())
+    assert all(topic.title for topic in packaged_skills.topics())
 
 
 def command_lines() -> list[tuple[str, str]]:

@@ -41,7 +41,7 @@ JobRequeue=0
 KillWait=5
 MailProg=/bin/true
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP PriorityTier=1
 """
 NEEDED = ("slurmctld", "slurmd", "munged", "sbatch", "scontrol")
 ABSENT = [
@@ -51,7 +51,7 @@ REASON = f"SLURM IS NOT TESTED: no {', '.join(ABSENT)} here (apt install slurm-w
 
 
 @contextlib.contextmanager
-def running(base: Path) -> Iterator[Path]:
+def running(base: Path, *, settings: str = "") -> Iterator[Path]:
     """Start a Slurm with all its files in a folder, yield its config, and stop it by its pid files."""
     for folder in ("m", "state", "spool", "log"):
         (base / folder).mkdir()
@@ -60,7 +60,7 @@ def running(base: Path) -> Iterator[Path]:
     (base / "m" / "key").chmod(0o400)
     host = subprocess.run(["hostname", "-s"], capture_output=True, text=True, check=True).stdout.strip()
     conf = base / "slurm.conf"
-    conf.write_text(SLURM.format(host=host, base=base, cpus=os.cpu_count(), ports=_free_ports()))
+    conf.write_text(SLURM.format(host=host, base=base, cpus=os.cpu_count(), ports=_free_ports()) + settings)
     munge = [f"--{name}-file={base}/m/{name}" for name in ("key", "pid", "log", "seed")]
     path = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(conf)}
     for argv in (["munged", "--force", f"--socket={base}/m/sock", *munge], ["slurmctld", "-f", str(conf)],

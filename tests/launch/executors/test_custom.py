@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from rlx.errors import JobFailed, UsageError
-from rlx.launch.executor import Job
-from rlx.launch.executors.custom import CustomExecutor, engine_name, final_state, words
+from rlx.launch.executors.custom import CustomExecutor, engine_name, expand, final_state
+from rlx.launch.executors.executor import Job
 from rlx.testing import ExecutorContract
 from tests.conftest import wait_until
 from tests.launch.executors import cluster
@@ -90,9 +90,9 @@ def test_a_name_is_one_that_every_engine_takes_and_no_other_job_has() -> None:
 
 def test_a_command_is_words_alone_and_one_quoted_text_inside_another() -> None:
     command = ["python", "-c", "print('a b')"]
-    assert words(["run", "{command}", "--n={cores}"], {"cores": "2"}, command) == ["run", *command, "--n=2"]
-    assert words(["--wrap={command}"], {}, command) == ["--wrap=python -c 'print('\"'\"'a b'\"'\"')'"]
-    assert words(["{unknown}"], {}, command) == ["{unknown}"]
+    assert expand(["run", "{command}", "--n={cores}"], {"cores": "2"}, command) == ["run", *command, "--n=2"]
+    assert expand(["--wrap={command}"], {}, command) == ["--wrap=python -c 'print('\"'\"'a b'\"'\"')'"]
+    assert expand(["{unknown}"], {}, command) == ["{unknown}"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import numpy as np
 
 from rlx.envs.make import make_env
 from rlx.envs.vector import env_seeds
-from rlx.runs.checkpoint import Bundle, Checkpoint
+from rlx.runs.checkpoints.checkpoint import Bundle, Checkpoint
 from rlx.train.session import Session
 
 

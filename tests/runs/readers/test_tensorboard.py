@@ -12,7 +12,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util.tensor_util import make_tensor_proto
 
 from rlx.runs.readers.tensorboard import TensorboardReader
-from rlx.runs.tensorboard import EventWriter
+from rlx.runs.tensorboard_writer import EventWriter
 from rlx.testing import ReaderContract
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+
+from rlx.evaluate.stored_code import trust_stored_code
 
 
 @pytest.fixture(autouse=True)
-def own_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take every checkpoint for one of this project."""
-    monkeypatch.setattr("rlx.evaluate.policy.refuse_named_code", lambda checkpoint: None)
+def own_checkpoints() -> Iterator[None]:
+    """Trust the code that every checkpoint names, as `--trust` does."""
+    trust_stored_code(is_trusted=True)
+    yield
+    trust_stored_code(is_trusted=False)

@@ -13,8 +13,8 @@ from gymnasium import spaces
 
 from rlx.config.load import parse
 from rlx.config.schema import Experiment
-from rlx.testing import Rehearsal
-from rlx.train.backends.sb3 import Sb3Trainer
+from rlx.testing import RecordingSession
+from rlx.train.backends.sb3.sb3_trainer import Sb3Trainer
 
 ON_POLICY = {"rollout_steps": 16, "batch_size": 16, "update_epochs": 2, "total_timesteps": 128}
 OFF_POLICY = {"learning_starts": 20, "buffer_size": 60, "batch_size": 8, "train_every": 2, "total_timesteps": 96}
@@ -48,9 +48,9 @@ def tiny(algorithm: str = "ppo", *, env: Any = None, policy: Any = None, **algo:
     )
 
 
-def rehearse(experiment: Experiment, folder: Path, *, root: Path | None = None, **settings: Any) -> Rehearsal:
+def rehearse(experiment: Experiment, folder: Path, *, root: Path | None = None, **settings: Any) -> RecordingSession:
     """Train once with the SB3 backend and return the session."""
-    session = Rehearsal(experiment, folder, root=root or folder, **settings)
+    session = RecordingSession(experiment, folder, root=root or folder, **settings)
     Sb3Trainer().train(cast("Any", session))
     return session
 

@@ -11,9 +11,9 @@ import pytest
 from rlx.config.load import parse
 from rlx.config.schema import Experiment
 from rlx.errors import ConfigError
-from rlx.runs.checkpoint import Checkpoint
-from rlx.testing import Rehearsal, digest
-from rlx.train.backends.fast import FastTrainer
+from rlx.runs.checkpoints.checkpoint import Checkpoint
+from rlx.testing import RecordingSession, digest
+from rlx.train.backends.fast.fast_trainer import FastTrainer
 from rlx.train.session import Session, StoppedByRule
 from tests.envs.swarm import Swarm
 
@@ -30,9 +30,11 @@ def swarm(name: str = "tests.envs.swarm:Swarm", **changes: Any) -> Experiment:
     return parse({"env": env, "algo": algo, "policy": {"hidden_sizes": [8]}, **changes})
 
 
-def rehearse(folder: Path, seeds: tuple[int, ...], experiment: Experiment, **settings: Any) -> dict[int, Rehearsal]:
+def rehearse(
+    folder: Path, seeds: tuple[int, ...], experiment: Experiment, **settings: Any
+) -> dict[int, RecordingSession]:
     sessions = {
-        seed: Rehearsal(experiment, folder / f"seed_{seed}", root=ROOT, seed=seed, **settings) for seed in seeds
+        seed: RecordingSession(experiment, folder / f"seed_{seed}", root=ROOT, seed=seed, **settings) for seed in seeds
     }
     errors = FastTrainer().train_together(cast("list[Session]", list(sessions.values())))
     assert not errors
@@ -46,7 +48,7 @@ def weights(checkpoint: Checkpoint) -> str:
 def test_a_seed_does_not_notice_the_seeds_beside_it(tmp_path: Path) -> None:
     together = rehearse(tmp_path / "together", SEEDS, swarm())
     for seed in SEEDS:
-        alone = Rehearsal(swarm(), tmp_path / f"alone_{seed}", root=ROOT, seed=seed)
+        alone = RecordingSession(swarm(), tmp_path / f"alone_{seed}", root=ROOT, seed=seed)
         FastTrainer().train(cast("Session", alone))
         assert weights(alone.saved) == weights(together[seed].saved)
         assert alone.rows == together[seed].rows
@@ -61,7 +63,7 @@ def test_seeds_that_were_stopped_together_go_on_exactly_with_others_or_alone(tmp
     assert 0 < step < 600
     assert {each.saved.resume for each in first.values()} == {"exact"}
     pair = [
-        Rehearsal(swarm(), tmp_path / "rest" / str(seed), root=ROOT, seed=seed, checkpoint=first[seed].saved)
+        RecordingSession(swarm(), tmp_path / "rest" / str(seed), root=ROOT, seed=seed, checkpoint=first[seed].saved)
         for seed in SEEDS[:2]
     ]
     assert not FastTrainer().train_together(cast("list[Session]", pair))
@@ -69,7 +71,7 @@ def test_seeds_that_were_stopped_together_go_on_exactly_with_others_or_alone(tmp
         assert weights(session.saved) == weights(whole[session.seed].saved)
 
 
-class Ruled(Rehearsal):
+class Ruled(RecordingSession):
     """A session that a rule ends, with what it has saved."""
 
     def after_update(self, step: int, metrics: Any, **arguments: Any) -> bool:
@@ -82,11 +84,11 @@ class Ruled(Rehearsal):
 def test_a_seed_that_a_rule_ends_leaves_the_others_alone(tmp_path: Path) -> None:
     sessions = [
         kind(swarm(), tmp_path / str(seed), root=ROOT, seed=seed)
-        for kind, seed in zip((Rehearsal, Ruled), SEEDS[:2], strict=True)
+        for kind, seed in zip((RecordingSession, Ruled), SEEDS[:2], strict=True)
     ]
     errors = FastTrainer().train_together(cast("list[Session]", sessions))
     assert {seed: type(error) for seed, error in errors.items()} == {SEEDS[1]: StoppedByRule}
-    alone = Rehearsal(swarm(), tmp_path / "alone", root=ROOT, seed=SEEDS[0])
+    alone = RecordingSession(swarm(), tmp_path / "alone", root=ROOT, seed=SEEDS[0])
     FastTrainer().train(cast("Session", alone))
     assert weights(sessions[0].saved) == weights(alone.saved)
 
@@ -111,13 +113,13 @@ class Fragile(Swarm):
 def test_a_seed_that_fails_drops_out_and_the_others_are_as_if_it_had_never_been(tmp_path: Path) -> None:
     Fragile.made = 0
     experiment = swarm(f"{__name__}:Fragile")
-    sessions = [Rehearsal(experiment, tmp_path / str(seed), root=ROOT, seed=seed) for seed in SEEDS]
+    sessions = [RecordingSession(experiment, tmp_path / str(seed), root=ROOT, seed=seed) for seed in SEEDS]
     errors = FastTrainer().train_together(cast("list[Session]", sessions))
     assert len(errors) == 1
     assert all("the cart broke" in str(error) for error in errors.values())
     for session in sessions:
         if session.seed not in errors:
-            alone = Rehearsal(swarm(), tmp_path / f"alone_{session.seed}", root=ROOT, seed=session.seed)
+            alone = RecordingSession(swarm(), tmp_path / f"alone_{session.seed}", root=ROOT, seed=session.seed)
             FastTrainer().train(cast("Session", alone))
             assert weights(alone.saved) == weights(session.saved)
 

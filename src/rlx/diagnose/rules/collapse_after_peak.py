@@ -1,31 +1,29 @@
-"""What was learned is lost again."""
+"""The policy loses its gain again."""
 
-from __future__ import annotations
-
-from rlx.diagnose.case import Case, SeedCase
-from rlx.diagnose.curve import COLLAPSE_LOSS
+from rlx.diagnose.curve_shape import COLLAPSE_LOSS
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Change, Rule, by_seed
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import Advice, RunRule, SuggestedChange, by_seed
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
     """Return the share of the peak's height that is lost."""
-    found = case.shapes[seed.seed]
-    if found.answer != "collapsed":
+    shape = case.shapes[seed.seed]
+    if shape.answer != "collapsed":
         return None
-    what = f"loss since the peak ({found.peak:.4g}, now {found.end:.4g}), share of the range"
-    return Evidence(what, found.loss, COLLAPSE_LOSS, (found.peak_step, seed.step))
+    what = f"loss since the peak ({shape.peak:.4g}, now {shape.end:.4g}), share of the range"
+    return Evidence(what, shape.loss, COLLAPSE_LOSS, (shape.peak_step, seed.step))
 
 
-RULE = Rule(
+RULE = RunRule(
     id="collapse_after_peak",
     kind="symptom",
     severity="high",
-    says="what was learned is lost again",
-    look=by_seed(see, share=0.34),
+    summary="the policy loses its gain again",
+    look=by_seed(look_at_seed, share=0.34),
     needs=("rollout/return_mean|evaluations",),
-    source="loses half of (peak − floor) for at least a tenth of the run, four standard errors sure",
-    cannot_see="why; findings above it may say",
-    tries=("keep `best`: rlx eval RUN:best", "let the learning rate fall to 0", "stop at the peak"),
-    changes=(Change("algo.learning_rate", times=0.3),),
+    source="loses half of (peak − floor) for at least a tenth of the run, by four standard errors",
+    cannot_see="why; findings above it may show the cause",
+    advice=(Advice("keep `best`", "eval {run}:best"), "let the learning rate fall to 0", "stop at the peak"),
+    changes=(SuggestedChange("algo.learning_rate", times=0.3),),
 )

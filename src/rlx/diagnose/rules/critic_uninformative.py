@@ -1,52 +1,54 @@
-"""The critic explains nothing of the returns."""
-
-from __future__ import annotations
+"""The critic explains almost nothing of the returns."""
 
 import numpy as np
 
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed, evidence
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import LATE, Advice, Limit, RunRule, SuggestedChange, by_seed
 
 EXPLAINED = Limit("train/explained_variance", below=0.05, part=LATE)
 EVER = Limit("train/explained_variance", below=0.05, statistic="high")
-SPREAD = Limit("rollout/return_std", above=0.5, part=LATE, over="what was learned")
+SPREAD = Limit("rollout/return_std", above=0.5, part=LATE, over="the gain over the floor")
 ERROR = Limit("train/critic_loss", above=1.0, part=LATE, over="|Q|, of the root")
 
 
-def see(seed: SeedCase, case: Case) -> list[Evidence]:
-    """Return how little is explained, or how large the critic's error is beside its values."""
-    explained = EXPLAINED.see(seed, case) or _never_explained(seed, case)
-    loss, values = ERROR.measure(seed, case), seed.values("train/q_mean")
+def look_at_seed(seed: SeedCase, case: RunCase) -> list[Evidence | None]:
+    """Return how little is explained, and how large the critic's error is compared with its values."""
+    error = 0.0
+    loss = ERROR.measure(seed, case)
+    values = seed.values("train/q_mean")
     size = float(np.median(np.abs(values))) if values.size else 0.0
-    error = loss**0.5 / size if loss is not None and loss >= 0 and size else 0.0
-    return [one for one in (explained, ERROR.judge(error, seed, case)) if one]
+    if loss is not None and loss >= 0 and size:
+        error = loss**0.5 / size
+    return [EXPLAINED.check(seed, case) or _never_explained(seed, case), ERROR.judge(error, seed, case)]
 
 
-def _never_explained(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return how little was ever explained, where episodes differ as much as what was learned: there is a lot to."""
-    ever, spread, floor = EVER.measure(seed, case), SPREAD.measure(seed, case), case.curve_floor(seed)
-    learned = abs(case.shapes[seed.seed].end - floor) if floor is not None else 0.0
-    if ever is None or spread is None or not learned or not case.is_begun(seed):
+def _never_explained(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return how little was ever explained, if episodes differ as much as the gain: then there is much to explain."""
+    most = EVER.measure(seed, case)
+    spread = SPREAD.measure(seed, case)
+    floor = case.curve_floor(seed)
+    if most is None or spread is None or floor is None or not case.has_begun(seed):
         return None
-    is_much = SPREAD.is_crossed(spread / learned, SPREAD.value)
-    return evidence(EVER, seed, ever) if is_much and EVER.is_crossed(ever, EVER.value) else None
+    gain = abs(case.shapes[seed.seed].end - floor)
+    if not gain or not SPREAD.is_crossed(spread / gain) or not EVER.is_crossed(most):
+        return None
+    return EVER.evidence(most, seed)
 
 
-RULE = Rule(
+RULE = RunRule(
     id="critic_uninformative",
-    kind="cause",
     severity="medium",
-    says="the critic explains next to nothing of the returns",
-    look=by_seed(see),
+    summary="the critic explains almost nothing of the returns",
+    look=by_seed(look_at_seed),
     limits=(EXPLAINED, EVER, SPREAD, ERROR),
     needs=("train/explained_variance|train/critic_loss",),
-    source="CartPole prototypes; its false alarms there were runs at their ceiling, hence only where returns are bad",
-    cannot_see="returns that are all alike: nothing to explain",
-    tries=(
-        "the state may be incomplete, or an episode's end reported wrongly: rlx check env RUN",
-        "longer rollouts",
-        "a higher algo.value_coef, or normalised rewards",
+    source="CartPole prototypes; its false alarms there were runs at their ceiling, so the returns must be bad too",
+    cannot_see="returns that are all alike: there is nothing to explain",
+    advice=(
+        Advice("the state may be incomplete, or the end of an episode reported wrongly", "check env {run}"),
+        "use longer rollouts",
+        "raise algo.value_coef, or normalise rewards",
     ),
-    changes=(Change("algo.rollout_steps", times=2.0), Change("env.normalize.reward", to=True)),
+    changes=(SuggestedChange("algo.rollout_steps", times=2.0), SuggestedChange("env.normalize.reward", to=True)),
 )

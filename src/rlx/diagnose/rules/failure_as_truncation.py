@@ -1,35 +1,33 @@
-"""Every episode is truncated, but not at one length: its end is not reported as what it is."""
-
-from __future__ import annotations
+"""Every episode is truncated, at different lengths: failures are reported as truncations."""
 
 import numpy as np
 
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Limit, Rule, by_seed, evidence
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import Advice, Limit, RunRule, by_seed
 
 TRUNCATED = Limit("rollout/truncated_share", above=0.99, statistic="min")
 VARIES = 0.02  # of the mean length
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return the share of truncated episodes where their lengths differ: a time limit has one length."""
-    share, lengths = TRUNCATED.measure(seed, case), seed.values("rollout/length_mean")
-    if share is None or not TRUNCATED.is_crossed(share, TRUNCATED.value) or len(lengths) < 5:
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return the share of truncated episodes if their lengths differ. A time limit has one length."""
+    share = TRUNCATED.measure(seed, case)
+    lengths = seed.values("rollout/length_mean")
+    if share is None or not TRUNCATED.is_crossed(share) or len(lengths) < 5:
         return None
     spread = float(np.ptp(lengths)) / float(np.mean(lengths))
-    return evidence(TRUNCATED, seed, share) if spread > VARIES else None
+    return TRUNCATED.evidence(share, seed) if spread > VARIES else None
 
 
-RULE = Rule(
+RULE = RunRule(
     id="failure_as_truncation",
-    kind="cause",
     severity="high",
-    says="every episode ends as truncated, at different lengths",
-    look=by_seed(see),
+    summary="every episode ends as truncated, at different lengths",
+    look=by_seed(look_at_seed),
     limits=(TRUNCATED,),
     needs=("rollout/truncated_share", "rollout/length_mean"),
-    source="Pardo et al. 2018 (time limits): values are bootstrapped beyond an end that is final",
-    cannot_see="single endings that are reported wrongly",
-    tries=("return terminated=True where an episode really ends: rlx check env RUN",),
+    source="Pardo et al. 2018 (time limits): values are bootstrapped beyond a final state",
+    cannot_see="single episodes that are reported wrongly",
+    advice=(Advice("return terminated=True if an episode really ends", "check env {run}"),),
 )

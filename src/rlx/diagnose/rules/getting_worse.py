@@ -1,32 +1,28 @@
-"""Returns fall from where they began."""
+"""Returns fall."""
 
-from __future__ import annotations
-
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Change, Rule, by_seed
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import Advice, RunRule, SuggestedChange, by_seed
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return where the curve began, and where it ends."""
-    found = case.shapes[seed.seed]
-    if found.answer != "declining" or not case.is_begun(seed):
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return the loss since the start or the peak."""
+    shape = case.shapes[seed.seed]
+    if shape.answer != "declining" or not case.has_begun(seed):
         return None
-    high, share = max(found.start, found.peak), max(found.loss, -found.gain)
-    return Evidence(
-        f"loss ({high:.4g}, now {found.end:.4g}), share of the range", share, None, (found.changed, seed.step)
-    )
+    what = f"loss ({max(shape.start, shape.peak):.4g}, now {shape.end:.4g}), share of the range"
+    return Evidence(what, max(shape.loss, -shape.gain), None, (shape.changed, seed.step))
 
 
-RULE = Rule(
+RULE = RunRule(
     id="getting_worse",
     kind="symptom",
     severity="high",
-    says="returns fall",
-    look=by_seed(see),
+    summary="returns fall",
+    look=by_seed(look_at_seed),
     needs=("rollout/return_mean|evaluations",),
-    source="three standard errors sure, in the curve's own range",
-    cannot_see="why; findings above it may say",
-    tries=("the reward may have the wrong sign: rlx check env RUN", "lower the learning rate"),
-    changes=(Change("algo.learning_rate", times=0.3),),
+    source="by three standard errors, in the curve's own range",
+    cannot_see="why; findings above it may show the cause",
+    advice=(Advice("the reward may have the wrong sign", "check env {run}"), "lower the learning rate"),
+    changes=(SuggestedChange("algo.learning_rate", times=0.3),),
 )

@@ -1,32 +1,28 @@
-"""The policy scores far less greedily than it does in training."""
+"""The greedy policy scores far less than the sampled one did in training."""
 
-from __future__ import annotations
-
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.gap import gap
-from rlx.diagnose.rule import Rule, by_seed
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import RunRule, by_seed, evaluation_gap
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return the gap where evaluation differs from training in nothing but acting greedily."""
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return the gap if evaluation differs from training only in acting greedily."""
     is_greedy = seed.report is not None and seed.report.is_greedy
-    return gap(seed, case) if is_greedy and not case.setting("eval.env") else None
+    return evaluation_gap(seed, case) if is_greedy and not case.setting("eval.env") else None
 
 
-RULE = Rule(
+RULE = RunRule(
     id="greedy_gap",
     kind="symptom",
     severity="medium",
-    says="the greedy policy scores far less than the sampled one did in training",
-    look=by_seed(see),
+    summary="the greedy policy scores far less than the sampled one did in training",
+    look=by_seed(look_at_seed),
     needs=("rollout/return_mean",),
-    source="evidence of 2 and more pooled standard errors; half of what was learned",
-    cannot_see="which of the two is what you want: it depends on how the policy is used",
-    tries=(
+    source="half of the training gain, by at least 2 pooled standard errors",
+    cannot_see="which of the two you want: that depends on how the policy is used",
+    advice=(
         "evaluate as it is trained: eval.deterministic false",
-        "train on until it is sure: lower algo.entropy_coef",
-        "is the state complete? a policy that must guess acts better by chance",
+        "train until the policy is more certain: lower algo.entropy_coef",
+        "check whether the state is complete: a policy that must guess acts better at random",
     ),
-    changes=(),
 )

@@ -1,32 +1,32 @@
 """Most of the budget is spent before the first update."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from rlx.diagnose.case import Case
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import OFF_POLICY, Change, Rule, Sight
+from rlx.diagnose.rule import Sighting
+from rlx.diagnose.run_case import RunCase
+from rlx.diagnose.run_rule import OFF_POLICY, RunRule, SuggestedChange
 
 SPENT = 0.4  # of the planned steps
 
 
-def look(case: Case) -> Sight | None:
-    """Return the share of the steps before learning starts."""
+def look(case: RunCase) -> Iterator[Sighting]:
+    """Find the share of the steps before learning starts."""
     starts = case.setting("algo.learning_starts")
-    if not isinstance(starts, int) or not case.planned_steps or not any(map(case.is_harmed, case.seeds)):
-        return None
-    share = starts / case.planned_steps
-    return Sight((Evidence("algo.learning_starts / steps", share, SPENT),)) if share > SPENT else None
+    if isinstance(starts, int) and case.planned_steps and any(map(case.is_harmed, case.seeds)):
+        share = starts / case.planned_steps
+        if share > SPENT:
+            yield Sighting((Evidence("algo.learning_starts / steps", share, SPENT),))
 
 
-RULE = Rule(
+RULE = RunRule(
     id="learning_starts_late",
-    kind="cause",
     severity="medium",
-    says="learning starts late in the run",
+    summary="learning starts late in the run",
     look=look,
     algorithms=OFF_POLICY,
     source="the config; RL Baselines3 Zoo's configs start within the first tenth",
-    cannot_see="updates that are too few for another reason",
-    tries=("lower algo.learning_starts", "train longer"),
-    changes=(Change("algo.learning_starts", times=0.1),),
+    cannot_see="too few updates for another reason",
+    advice=("lower algo.learning_starts", "train longer"),
+    changes=(SuggestedChange("algo.learning_starts", times=0.1),),
 )

@@ -1,38 +1,37 @@
-"""Episodes end at one length, and it is called termination: a time limit in disguise."""
-
-from __future__ import annotations
+"""All episodes end at one length as terminated: a time limit that is reported as termination."""
 
 import numpy as np
 
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import LATE, Limit, Rule, by_seed, evidence
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import LATE, Advice, Limit, RunRule, by_seed
 
 TRUNCATED = Limit("rollout/truncated_share", below=0.01, part=LATE, statistic="max")
 SAME = 1e-6  # of the length
 GREW = 0.02
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return the share of truncated episodes where they grew to one length and stayed there."""
-    share, lengths = TRUNCATED.measure(seed, case), seed.values("rollout/length_mean")
-    if share is None or not TRUNCATED.is_crossed(share, TRUNCATED.value) or len(lengths) < 10:
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return the share of truncated episodes if they grew to one length and stayed there."""
+    share = TRUNCATED.measure(seed, case)
+    lengths = seed.values("rollout/length_mean")
+    if share is None or not TRUNCATED.is_crossed(share) or len(lengths) < 10:
         return None
     late = lengths[-max(5, len(lengths) // 10) :]
     top = float(late[-1])
-    is_one = float(np.ptp(late)) <= SAME * top and top >= float(lengths.max())
-    return evidence(TRUNCATED, seed, share) if is_one and float(lengths.min()) < (1 - GREW) * top else None
+    is_one_length = float(np.ptp(late)) <= SAME * top and top >= float(lengths.max())
+    has_grown = float(lengths.min()) < (1 - GREW) * top
+    return TRUNCATED.evidence(share, seed) if is_one_length and has_grown else None
 
 
-RULE = Rule(
+RULE = RunRule(
     id="limit_as_termination",
-    kind="cause",
     severity="medium",
-    says="all episodes end at the same length, as terminated",
-    look=by_seed(see),
+    summary="all episodes end at the same length, as terminated",
+    look=by_seed(look_at_seed),
     limits=(TRUNCATED,),
     needs=("rollout/truncated_share", "rollout/length_mean"),
-    source="Pardo et al. 2018 (time limits): the end of time is taken for a failure",
+    source="Pardo et al. 2018 (time limits): the learner takes the time limit for a failure",
     cannot_see="tasks that really end at a fixed time and show it in the observation",
-    tries=("return truncated=True at the time limit: rlx check env RUN",),
+    advice=(Advice("return truncated=True at the time limit", "check env {run}"),),
 )

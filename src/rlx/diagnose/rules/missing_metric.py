@@ -1,17 +1,15 @@
-"""No returns, or returns that stopped coming: nothing says whether the run learns."""
+"""No returns, or returns that stopped: rlx cannot tell whether the run learns."""
 
-from __future__ import annotations
-
-from rlx.diagnose.case import RETURN, RUNNING, Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Rule, by_seed
+from rlx.diagnose.run_case import RETURN, RUNNING, RunCase, SeedCase
+from rlx.diagnose.run_rule import RunRule, by_seed
 
 STALE = 0.5  # of the run without a new value
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return what is missing: every return, or those of the second half."""
-    if not case.is_begun(seed) or seed.state in ("prepared", "unknown") or not seed.step:
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return the missing metric: all returns, or those of the second half."""
+    if not case.has_begun(seed) or seed.state in ("prepared", "unknown") or not seed.step:
         return None
     curve = seed.curve if len(seed.curve) else seed.series.get(RETURN, seed.curve)
     if not len(curve):
@@ -22,15 +20,15 @@ def see(seed: SeedCase, case: Case) -> Evidence | None:
     return None
 
 
-RULE = Rule(
+RULE = RunRule(
     id="missing_metric",
     kind="broken",
     severity="high",
-    says="no return says whether it learns",
-    look=by_seed(see),
+    summary="no return shows whether it learns",
+    look=by_seed(look_at_seed),
     source="a run that ends without its metric is not evidence",
     cannot_see="why: no episode ended, the script does not log it, or a wrapper hides it",
-    tries=(
+    advice=(
         "end episodes: a time limit in the environment, or the wrapper time_limit",
         "in a script: run.log(step, {'rollout/return_mean': …})",
     ),

@@ -1,39 +1,40 @@
-"""Returns stay where no training leaves them."""
+"""Returns stay at the level of an untrained policy."""
 
-from __future__ import annotations
-
-from rlx.diagnose.case import BY_CHANCE, Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Change, Rule, by_seed
+from rlx.diagnose.run_case import BY_CHANCE, RunCase, SeedCase
+from rlx.diagnose.run_rule import Advice, RunRule, SuggestedChange, by_seed
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return a final score like the random policy's; or the level of a flat curve that no training would reach too."""
-    found, above = case.shapes[seed.seed], case.above_random(seed)
-    if not case.is_begun(seed):
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return a final score like the random policy's, or the level of a flat curve that no training reaches too."""
+    if not case.has_begun(seed):
         return None
+    above = case.above_random(seed)
     if above is not None and abs(above) <= BY_CHANCE:
         return Evidence("standard errors between the final evaluation and the random policy", above, BY_CHANCE)
-    if found.answer != "flat" or case.is_above_floor(seed):
+    shape = case.shapes[seed.seed]
+    if shape.answer != "flat" or case.is_above_floor(seed):
         return None
     floor = case.curve_floor(seed)
-    beside = "" if floor is None else f", {floor:.4g} without training"
-    return Evidence(f"return, flat{beside}: now", found.end, None, (0, seed.step))
+    what = "return, flat: now"
+    if floor is not None:
+        what = f"return, flat, {floor:.4g} without training: now"
+    return Evidence(what, shape.end, None, (0, seed.step))
 
 
-RULE = Rule(
+RULE = RunRule(
     id="no_learning",
     kind="symptom",
     severity="high",
-    says="it does not learn",
-    look=by_seed(see),
+    summary="it does not learn",
+    look=by_seed(look_at_seed),
     needs=("rollout/return_mean|evaluations",),
-    source="no change that noise could not make, or no score above the random policy's; three standard errors",
-    cannot_see="whether more steps would do: MountainCar is flat until it is solved",
-    tries=(
-        "see whether anything can be learned here: rlx check env RUN",
-        "start from a tuned config, where there is one: rlx train catalog:NAME",
+    source="no change beyond noise, or no score above the random policy's; three standard errors",
+    cannot_see="whether more steps would help: MountainCar is flat until it is solved",
+    advice=(
+        Advice("check whether anything can be learned here", "check env {run}"),
+        Advice("start from a tuned config if there is one", "train catalog:{catalog}", "catalog"),
         "train longer, or explore more",
     ),
-    changes=(Change("algo.learning_rate", to=1e-3), Change("algo.total_timesteps", times=3.0)),
+    changes=(SuggestedChange("algo.learning_rate", to=1e-3), SuggestedChange("algo.total_timesteps", times=3.0)),
 )

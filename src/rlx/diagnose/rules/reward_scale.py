@@ -1,37 +1,35 @@
-"""Returns too large or too small for the critic to follow."""
+"""Returns that are too large or too small for the critic to follow."""
 
-from __future__ import annotations
-
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import LATE, Change, Limit, Rule, by_seed
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import LATE, Limit, RunRule, SuggestedChange, by_seed
 
 GRADIENT = Limit("train/gradient_norm", above=100.0, strong=5000.0, per="config:algo.max_grad_norm")
-SMALLEST_CLIP = 0.01  # below, any gradient is clipped to next to nothing
+SMALLEST_CLIP = 0.01  # a smaller one clips any gradient to almost nothing
 BEHIND = Limit("train/target_abs", above=3.0, strong=10.0, part=LATE, per="train/value_abs")
 
 
-def see(seed: SeedCase, case: Case) -> list[Evidence]:
-    """Return a gradient that is clipped to next to nothing; and values behind their targets for that reason."""
+def look_at_seed(seed: SeedCase, case: RunCase) -> list[Evidence | None]:
+    """Return a gradient that is clipped to almost nothing, and values that lag behind their targets for that reason."""
     clip = case.setting("algo.max_grad_norm")
     if isinstance(clip, (int, float)) and clip < SMALLEST_CLIP:
         return []
-    clipped, behind = GRADIENT.see(seed, case), BEHIND.see(seed, case)
-    is_unclipped = GRADIENT.measure(seed, case) is None
-    return [one for one in (clipped, behind if clipped or is_unclipped else None) if one]
+    clipped = GRADIENT.check(seed, case)
+    if clipped is None and GRADIENT.measure(seed, case) is not None:
+        return []
+    return [clipped, BEHIND.check(seed, case)]
 
 
-RULE = Rule(
+RULE = RunRule(
     id="reward_scale",
-    kind="cause",
     severity="high",
-    says="the critic cannot follow the size of the returns",
-    look=by_seed(see),
+    summary="the critic cannot follow the size of the returns",
+    look=by_seed(look_at_seed),
     limits=(GRADIENT, BEHIND),
     needs=("train/gradient_norm|train/target_abs",),
-    source="Henderson et al. 2018 (reward scale); Engstrom et al. 2020; in ratios, so that no unit matters by itself",
+    source="Henderson et al. 2018 (reward scale); Engstrom et al. 2020; limits are ratios, so units do not matter",
     cannot_see="a scale that only slows learning down",
-    tries=("normalise rewards: env.normalize.reward", "divide rewards by their typical return; never shift them"),
-    changes=(Change("env.normalize.reward", to=True),),
+    advice=("normalise rewards: env.normalize.reward", "divide rewards by their typical return; never shift them"),
+    changes=(SuggestedChange("env.normalize.reward", to=True),),
     is_sudden=True,
 )

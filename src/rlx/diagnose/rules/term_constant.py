@@ -1,41 +1,40 @@
 """A reward term that never changes."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-import numpy as np
-
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Limit, Rule, by_seed
-from rlx.diagnose.terms import SATURATION
+from rlx.diagnose.reward_terms.term_stats import SATURATION
+from rlx.diagnose.rule import Sighting
+from rlx.diagnose.run_case import TERMS, RunCase
+from rlx.diagnose.run_rule import Advice, Limit, RunRule
+from rlx.number_format import figure
 
-PREFIX = "reward/term/"
-SPREAD = Limit(f"{PREFIX}*", below=SATURATION)
-FEWEST = 10
-
-
-def see(seed: SeedCase, case: Case) -> list[Evidence]:
-    """Return the terms whose spread over the run is below a hundredth of their size."""
-    found = []
-    for name, series in seed.series.items():
-        values = series.values[np.isfinite(series.values)]
-        if name.startswith(PREFIX) and len(values) >= FEWEST and case.is_harmed(seed):
-            size = float(np.abs(values).max())
-            spread = float(np.std(values)) / size if size else 0.0
-            if SPREAD.is_crossed(spread, SPREAD.value):
-                found.append(Evidence(f"spread of `{name.removeprefix(PREFIX)}` / its size", spread, SPREAD.value))
-    return found
+SPREAD = Limit(TERMS, below=SATURATION, statistic="spread", over="its size")
 
 
-RULE = Rule(
+def look(case: RunCase) -> Iterator[Sighting]:
+    """Find terms that stay within a hundredth of their size, on at least half of the seeds and with bad returns."""
+    history = case.reward_history
+    harmed = [seed for seed in history.seeds if case.is_harmed(case.seed(seed.seed))]
+    constant = {seed.seed: seed.constant_terms() for seed in harmed}
+    seeds = tuple(number for number, terms in constant.items() if terms)
+    if seeds and 2 * len(seeds) >= len(history.seeds):
+        for term in dict.fromkeys(term for terms in constant.values() for term in terms):
+            affected = tuple(number for number in seeds if term in constant[number])
+            spread = max(constant[number][term] for number in affected)
+            evidence = Evidence(f"spread of `{term}` / its size", spread, SPREAD.value, seeds=affected)
+            claim = f"`{term}` never changes: its spread is {figure(spread)} of its size (limit {SPREAD.value:g})"
+            yield Sighting((evidence,), claim, tries=(f"rescale `{term}`, rewrite it, or drop it",))
+
+
+RULE = RunRule(
     id="term_constant",
-    kind="cause",
     severity="low",
-    says="a reward term never changes",
-    look=by_seed(see),
+    summary="a reward term never changes",
+    look=look,
     limits=(SPREAD,),
-    needs=(f"{PREFIX}*",),
+    needs=(TERMS,),
     source="Ma et al. 2023 (Eureka, tip 2: nearly identical values mean that it is not optimised)",
-    cannot_see="terms that change within an episode and not from one to the next",
-    tries=("rescale it, rewrite it, or drop it",),
+    cannot_see="terms that change within an episode but not between episodes",
+    advice=(Advice("see what each term paid", "reflect {run}", "reward terms"),),
 )

@@ -1,37 +1,42 @@
-"""A reward term that has reached its bound and tells good from better no more."""
+"""A reward term that has reached its bound and no longer separates good from better."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from rlx.diagnose.case import NOTHING, RETURN, Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.rule import Rule, by_seed
-from rlx.diagnose.terms import SATURATED_POINTS, SATURATION, SeedTerms, is_stuck
-
-PREFIX = "reward/term/"
-SUCCESS = "rollout/success_rate"
-
-
-def see(seed: SeedCase, case: Case) -> list[Evidence]:
-    """Return the terms at their bound while the task, not learned yet, stands still."""
-    per_step = {name.removeprefix(PREFIX): series for name, series in seed.series.items() if name.startswith(PREFIX)}
-    returns, task = seed.series.get(RETURN, NOTHING), seed.series.get(SUCCESS)
-    terms = SeedTerms(seed.seed, per_step, {}, {}, returns, task)
-    last = f"per step at its bound for the last {SATURATED_POINTS}0 % of the run"
-    return [
-        Evidence(f"`{name}` {last}", float(series.values[-1]), SATURATION)
-        for name, series in per_step.items()
-        if is_stuck(terms, name, "success_rate")
-    ]
+from rlx.diagnose.reward_terms.proxy_divergence import end_level, known_part
+from rlx.diagnose.reward_terms.term_stats import SATURATED_POINTS, WORTH, find_hack, is_stuck, mean_shares
+from rlx.diagnose.rule import Sighting
+from rlx.diagnose.run_case import SUCCESS, TERMS, RunCase
+from rlx.diagnose.run_rule import Advice, RunRule
+from rlx.number_format import figure
 
 
-RULE = Rule(
+def look(case: RunCase) -> Iterator[Sighting]:
+    """Find terms that matter and stay at their bound while the task metric stands still, on most seeds."""
+    history = case.reward_history
+    hacks = [find_hack(seed, history.metric) for seed in history.seeds]
+    farmed = [hack.term for hack in hacks if hack]
+    shares = mean_shares(history.seeds)
+    for term in history.names:
+        stuck = [seed for seed in history.seeds if term in seed.per_step and is_stuck(seed, term, history.metric)]
+        if term in farmed or 2 * len(stuck) <= len(history.seeds) or shares.get(term, 1.0) < WORTH:
+            continue
+        level = end_level(known_part(stuck[0].points(stuck[0].per_step[term])))
+        late = f"the last {SATURATED_POINTS}0% of training"
+        claim = f"`{term}` stays at {figure(level)} per step for {late}, and {history.metric} does not move either"
+        evidence = Evidence(f"{term} per step", level, seeds=tuple(seed.seed for seed in stuck))
+        yield Sighting(
+            (evidence,), claim, tries=(f"rescale `{term}` so that it separates good from better, or drop it",)
+        )
+
+
+RULE = RunRule(
     id="term_saturation",
-    kind="cause",
     severity="low",
-    says="a reward term has nothing more to tell",
-    look=by_seed(see),
-    needs=(f"{PREFIX}*", SUCCESS),
-    source="Ma et al. 2023 (Eureka, tip 2), within a hundredth of the term's range; as rlx reflect judges it",
+    summary="a reward term stays at its bound",
+    look=look,
+    needs=(TERMS, f"{SUCCESS}|evaluations"),
+    source="Ma et al. 2023 (Eureka, tip 2), within a hundredth of the term's range",
     cannot_see="tasks without a measure of success: set info['is_success']",
-    tries=("rescale the term so that it still tells good from better", "see how the terms went: rlx reflect RUN"),
+    advice=(Advice("see what each term paid", "reflect {run}", "reward terms"),),
 )

@@ -1,30 +1,27 @@
-"""The policy scores far less in evaluation than it does in training."""
+"""The policy scores far less in evaluation than in training."""
 
-from __future__ import annotations
-
-from rlx.diagnose.case import Case, SeedCase
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.gap import gap
-from rlx.diagnose.rule import Rule, by_seed
+from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.diagnose.run_rule import RunRule, by_seed, evaluation_gap
 
 
-def see(seed: SeedCase, case: Case) -> Evidence | None:
-    """Return the gap where evaluation has an environment of its own, or does not act greedily."""
+def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
+    """Return the gap if evaluation has its own environment, or does not act greedily."""
     is_greedy = seed.report is not None and seed.report.is_greedy
-    return gap(seed, case) if case.setting("eval.env") or not is_greedy else None
+    return evaluation_gap(seed, case) if case.setting("eval.env") or not is_greedy else None
 
 
-RULE = Rule(
+RULE = RunRule(
     id="train_eval_gap",
     kind="symptom",
     severity="high",
-    says="it scores far less in evaluation than in training",
-    look=by_seed(see),
+    summary="it scores far less in evaluation than in training",
+    look=by_seed(look_at_seed),
     needs=("rollout/return_mean",),
-    source="evidence of 2 and more pooled standard errors; half of what was learned",
-    cannot_see="which difference between the environments does it",
-    tries=(
+    source="half of the training gain, by at least 2 pooled standard errors",
+    cannot_see="which difference between the environments causes it",
+    advice=(
         "evaluate in the training environment too: the difference is in wrappers, arguments or time limits",
-        "train on what it will be evaluated on",
+        "train on the environment that you evaluate on",
     ),
 )

@@ -1,8 +1,6 @@
-"""The table of commands: name, group, one-line summary; a command's module is imported only when it is called."""
+"""The table of commands: name, group and summary. A command's module is imported only when it is called."""
 
-from __future__ import annotations
-
-GROUPS = ("project", "runs", "measuring", "understanding", "a study", "agents")
+GROUPS = ("project", "design", "runs", "measuring", "understanding", "searching", "a study", "agents")
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("project", "make a project: rlx.toml and a config that trains"),
@@ -10,14 +8,18 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("project", "show, check or compare configs; print their JSON Schema"),
     "schema": ("project", "print the JSON Schema of a config, task, contract or candidate"),
     "docs": ("project", "print the reference on a topic"),
-    "doctor": ("project", "say what this machine has and what is missing"),
+    "doctor": ("project", "check this machine: packages, GPU, disk, sandbox, hooks"),
     "completion": ("project", "print the completion script for bash, zsh or fish"),
+    "recommend": ("design", "recommend algorithms and starting values for an environment, with reasons"),
+    "spec": ("design", "describe an RL problem in spec.yaml: new, status, config"),
+    "cards": ("design", "show knowledge cards: rules with conditions, checks and sources"),
     "train": ("runs", "train a config on one or more seeds"),
     "resume": ("runs", "continue a run from its newest valid checkpoint"),
     "stop": ("runs", "stop a run; its seeds save `latest` first"),
     "wait": ("runs", "wait for a run to end"),
-    "logs": ("runs", "print what a run's processes wrote"),
+    "logs": ("runs", "print the logs of a run's processes"),
     "watch": ("runs", "show a run's progress live"),
+    "top": ("runs", "show all runs on a terminal, live"),
     "ls": ("runs", "list runs"),
     "info": ("runs", "show one run"),
     "tag": ("runs", "tag a run"),
@@ -25,35 +27,50 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "note": ("runs", "write a note on a run"),
     "rm": ("runs", "delete runs"),
     "plot": ("runs", "draw learning curves"),
+    "ui": ("runs", "show runs, comparisons and studies in a browser"),
+    "report": ("runs", "write runs, a study or a sweep as one HTML file that can be mailed"),
+    "import": ("runs", "import finished runs of TensorBoard, W&B, MLflow, SB3, CSV and others"),
     "export": ("runs", "write metrics as CSV or TensorBoard events, policies for SB3"),
     "eval": ("measuring", "evaluate a run's checkpoints"),
     "video": ("measuring", "film a policy"),
-    "compare": ("measuring", "is B better than A?"),
-    "noise": ("measuring", "how noisy is a config, and what can be found at which cost?"),
-    "probe": ("measuring", "where does a trained policy still work, as one parameter varies?"),
-    "stress": ("measuring", "what do noise, delays and other disturbances cost a trained policy?"),
-    "settle": ("measuring", "train and look until it is decided whether B is better than A"),
-    "analyze": ("understanding", "what happened in a run, when, and how sure is that?"),
-    "diagnose": ("understanding", "what is wrong with a run, why, and what to try"),
-    "explain-metrics": ("understanding", "what a run's metrics mean and say"),
-    "suggest": ("understanding", "what to run next"),
-    "summarize": ("understanding", "a run or the project in a few lines"),
-    "reflect": ("understanding", "what each reward term did, and whether one is farmed"),
-    "review": ("understanding", "find what is wrong with a reward before it is trained on"),
+    "replay": ("measuring", "replay one episode step by step: pictures, rewards, values, actions"),
+    "compare": ("measuring", "decide whether run B is better than run A"),
+    "noise": ("measuring", "measure how noisy a config is and which gains can be found at which cost"),
+    "probe": ("measuring", "test a trained policy as one parameter of its environment varies"),
+    "stress": ("measuring", "measure what noise, delays and other disturbances cost a trained policy"),
+    "settle": ("measuring", "train and compare until it is decided whether B is better than A"),
+    "analyze": ("understanding", "show what happened in a run, when, and how sure that is"),
+    "diagnose": ("understanding", "list the failures of a run, their causes, and what to try"),
+    "explain": ("understanding", "show which parts of the observation a policy uses"),
+    "explain-metrics": ("understanding", "explain a run's metrics and their values"),
+    "suggest": ("understanding", "suggest what to run next"),
+    "summarize": ("understanding", "summarise a run or the project in a few lines"),
+    "reflect": ("understanding", "show what each reward term did, and whether one is exploited"),
+    "review": ("understanding", "find defects of a reward before you train with it"),
+    "check": ("understanding", "check an environment, a spec, a candidate or a contract"),
+    "sweep": ("searching", "search a space of configs; race and confirm the winner on fresh seeds"),
+    "advisor": ("searching", "plan one improvement round for a run from its findings; train and confirm it"),
+    "research": ("searching", "improve a run over several rounds, with one claim on fresh seeds at the end"),
+    "lab": ("searching", "let an agent work on two files for hours, under a fixed evaluator"),
+    "adopt": ("a study", "read a repository that does not know rlx, and draft its task"),
     "task": ("a study", "describe a problem in this repository"),
-    "study": ("a study", "a campaign under an approved contract: new, approve, baseline, report …"),
-    "status": ("a study", "show where a study stands"),
-    "next": ("a study", "say what to do next in a study"),
+    "study": ("a study", "run a campaign under an approved contract: new, approve, baseline, report …"),
+    "status": ("a study", "show the state of a study"),
+    "next": ("a study", "print what to do next in a study"),
+    "try": ("a study", "try one idea: propose, check, launch, wait and decide in one call"),
     "propose": ("a study", "propose a candidate"),
-    "launch": ("a study", "launch a candidate through the one door"),
-    "verdict": ("a study", "judge a candidate on what is trained"),
-    "decide": ("a study", "let the contract's rule decide about a candidate"),
-    "check": ("understanding", "check an environment, a candidate or a contract"),
+    "launch": ("a study", "launch a checked candidate"),
+    "verdict": ("a study", "judge a candidate on its trained seeds"),
+    "decide": ("a study", "apply the contract's decision rule to a candidate"),
     "mcp": ("agents", "serve rlx to an agent over MCP, on standard input and output"),
     "skills": ("agents", "install skills for Claude Code and Codex, or remove them"),
 }
 
 
+MODULES = {"try": "try_idea", "import": "import_runs"}
+"""The modules of commands whose own name is a word of Python."""
+
+
 def module_name(command: str) -> str:
-    """Return the module that holds a command."""
-    return f"rlx.hosts.cli.{command.replace('-', '_')}"
+    """Return the module of a command."""
+    return f"rlx.hosts.cli.{MODULES.get(command, command.replace('-', '_'))}"

@@ -1,16 +1,13 @@
-"""Print the completion script of a shell: commands, options, run names and config files.
+"""Print the completion script for a shell. It completes commands, options, run names and config files.
 
 Example: rlx completion bash >> ~/.bashrc
 """
 
-from __future__ import annotations
-
 import argparse
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-SHELLS = ("bash", "zsh", "fish")
 RUN_ARGUMENTS = ("run", "runs", "baseline", "candidates", "more", "reference")
 CONFIG_ARGUMENTS = ("config", "configs", "before", "after")
 
@@ -58,7 +55,7 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell to print a script for")
+    parser.add_argument("shell", choices=tuple(SCRIPTS), help="the shell to print a script for")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -70,29 +67,27 @@ def render(data: dict[str, Any]) -> str:
 
 
 def candidates(typed: list[str]) -> list[str]:
-    """Return what the last of the words typed after `rlx` may become; none means: a file."""
+    """Return the completions of the last word after `rlx`; none means that the shell completes files."""
     from rlx.hosts.cli.commands import COMMANDS
 
     *before, current = typed or [""]
-    if not before:
-        return _starting(current, [*COMMANDS, "--help", "--version"] if current else COMMANDS)
-    if before[0] == "help":
-        return _starting(current, COMMANDS)
-    if before[0] not in COMMANDS:
-        return []
-    from rlx.hosts.cli.parser import parser_of
+    names: Iterable[str] = ()
+    if before and before[0] in COMMANDS:
+        from rlx.hosts.cli.parser import parser_of
 
-    return _starting(current, _for_parser(parser_of(before[0]), before[1:], current))
-
-
-def _starting(beginning: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.startswith(beginning)]
+        names = _for_parser(parser_of(before[0]), before[1:], current)
+    elif not before or before[0] == "help":
+        names = COMMANDS
+        if current and not before:
+            names = [*COMMANDS, "--help", "--version"]
+    return [name for name in names if name.startswith(current)]
 
 
 def _for_parser(parser: argparse.ArgumentParser, before: list[str], current: str) -> list[str]:
     options = {name: action for action in parser._actions for name in action.option_strings}
     positionals = [action for action in parser._actions if not action.option_strings]
-    place, words = 0, iter(before)
+    place = 0
+    words = iter(before)
     for word in words:
         option = options.get(word)
         if option is None and not word.startswith("-"):
@@ -101,28 +96,32 @@ def _for_parser(parser: argparse.ArgumentParser, before: list[str], current: str
                 return _for_parser(action.choices[word], list(words), current)
             place += 1
         elif option is not None and option.nargs != 0 and next(words, None) is None:
-            return list(_values(option, current))
+            return _values(option, current)
     if current.startswith("-"):
         return list(options)
-    action = _at(positionals, place)
-    return list(_values(action, current)) if action else []
+    return _values(_at(positionals, place), current)
 
 
 def _at(positionals: list[argparse.Action], place: int) -> argparse.Action | None:
-    """Return the positional argument that word number `place` belongs to; the last takes all that follow, if many."""
+    """Return the positional argument of word number `place`; the last one may take several words."""
     if place < len(positionals):
         return positionals[place]
-    return positionals[-1] if positionals and positionals[-1].nargs in ("+", "*") else None
+    if positionals and positionals[-1].nargs in ("+", "*"):
+        return positionals[-1]
+    return None
 
 
-def _values(action: argparse.Action, current: str) -> Iterator[str]:
-    """Yield what an argument may be: its choices, run names, or YAML files by where the word leads."""
+def _values(action: argparse.Action | None, current: str) -> list[str]:
+    """Return the values of an argument: its choices, run names, or YAML files in the typed folder."""
+    if action is None:
+        return []
     if action.choices is not None:
-        yield from map(str, action.choices)
-    elif action.dest in RUN_ARGUMENTS:
-        yield from _run_names()
-    elif action.dest in CONFIG_ARGUMENTS:
-        yield from _config_files(current)
+        return [str(choice) for choice in action.choices]
+    if action.dest in RUN_ARGUMENTS:
+        return _run_names()
+    if action.dest in CONFIG_ARGUMENTS:
+        return _config_files(current)
+    return []
 
 
 def _run_names() -> list[str]:
@@ -136,13 +135,10 @@ def _run_names() -> list[str]:
 
 
 def _config_files(current: str) -> list[str]:
-    """Return the YAML files of the folder that was typed; without one, those here and in `configs/`."""
+    """Return the YAML files of the typed folder; without one, those here and in `configs/`."""
+    import glob
+
     typed = os.path.dirname(current)  # noqa: PTH120  as typed, not as resolved
-    found: list[str] = []
-    for folder in [typed] if typed else ["", "configs"]:
-        try:
-            names = os.listdir(folder or ".")  # noqa: PTH208
-        except OSError:
-            continue
-        found += [os.path.join(folder, name) for name in names if name.endswith((".yaml", ".yml"))]  # noqa: PTH118
-    return sorted(found)
+    folders = [typed] if typed else ["", "configs"]
+    patterns = [os.path.join(glob.escape(folder), f"*.{ending}") for folder in folders for ending in ("yaml", "yml")]  # noqa: PTH118
+    return sorted(path for pattern in patterns for path in glob.glob(pattern))  # noqa: PTH207

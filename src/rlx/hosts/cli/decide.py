@@ -1,36 +1,29 @@
-"""Let the tool decide about a candidate, by the contract's rule, and write it into the ledger.
+"""Apply the contract's decision rule to a candidate and write the decision to the ledger.
 
-The decision is the rule's, not the caller's: advanced moves the head, confirmed the incumbent.
+The rule decides, not the caller. `advanced` moves the head, `confirmed` moves the incumbent.
 
 Example: rlx decide c001
 """
 
-from __future__ import annotations
+from rlx.hosts.cli.arguments import Args, Data, add_candidate, find_study
+from rlx.hosts.cli.output import labelled, say
+from rlx.hosts.cli.verdict import verdict_fields
 
-import argparse
-from typing import Any
-
-from rlx.hosts.cli.output import say
-from rlx.hosts.cli.verdict import judged
-from rlx.runs import project
+arguments = add_candidate
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("candidate", help="a candidate's id")
-    parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
+def run(args: Args) -> Data:
+    from rlx.loop.study.decide import decide
+
+    return decide(find_study(args.study), args.candidate, say=say)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.judgement import decide
-    from rlx.study.study import find
-
-    return decide(find(project.root(), args.study), args.candidate, say=say)
-
-
-def render(data: dict[str, Any]) -> str:
-    lines = [
-        *judged(data),
-        f"decision: {data['decision']}" + (f" (recorded as {data['recorded']})" if data["recorded"] else ""),
-        f"study: the search ends by {data['stop_rule']}" if data["stop_rule"] else f"study: {data['study_decision']}",
-    ]
-    return "\n".join([*lines, f"next: {data['command']}"])
+def render(data: Data) -> str:
+    decision = data["decision"]
+    if data["recorded"]:
+        decision += f" (recorded as {data['recorded']})"
+    study = data["study_decision"]
+    if data["stop_rule"]:
+        study = f"the search ends by {data['stop_rule']}"
+    fields = {**verdict_fields(data), "decision": decision, "study": study, "next": data["command"]}
+    return labelled(fields)

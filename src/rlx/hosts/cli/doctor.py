@@ -1,32 +1,34 @@
-"""Say what this machine has and what is missing, each with what to do about it.
+"""Check this machine: packages, GPU, disk, programs, sandbox and hooks, each with a hint if it is missing.
 
-Exit code 1 where something is broken that every run needs; optional things that are missing do not count.
+If something is broken that every run needs, the exit code is 1. Missing optional parts do not count.
 
 Example: rlx doctor
 """
 
-from __future__ import annotations
-
-import argparse
 import fcntl
 import os
 import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import rlx
-from rlx import tools
+from rlx import external_programs
 from rlx.errors import RlxError
-from rlx.hosts.cli import words
+from rlx.hosts.agents import hook_state
+from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.format import size
 from rlx.hosts.cli.output import paint
 from rlx.runs import project
 
-OK, MISSING, BROKEN = "ok", "missing", "broken"
+OK = "ok"
+MISSING = "missing"
+BROKEN = "broken"
+COLOURS = {OK: "green", MISSING: "yellow", BROKEN: "red"}
 CORE = ("numpy", "gymnasium", "PyYAML", "pydantic", "orjson", "safetensors", "matplotlib", "pillow", "imageio-ffmpeg")
 EXTRAS = {
     "sb3": ("torch", "stable-baselines3", "sb3-contrib"),
@@ -35,44 +37,72 @@ EXTRAS = {
     "tensorboard": ("tensorboard",),
     "wandb": ("wandb",),
     "mcp": ("mcp",),
+    "ui": ("starlette", "uvicorn"),
+    "ray": ("ray",),
 }
-LOW_DISK_BYTES, NO_DISK_BYTES = 2e9, 50e6
-Check = dict[str, Any]
+NETWORK_DISKS = (
+    "nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph",
+    "afs", "orangefs", "9p",
+)  # fmt: skip
+LOW_DISK_BYTES = 2e9
+NO_DISK_BYTES = 50e6
+Check = Data
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quick", action="store_true", help="leave out the drawing of a picture (a second or two)")
+def arguments(parser: Parser) -> None:
+    parser.add_argument("--quick", action="store_true", help="do not draw a test picture (a second or two)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     root = project.root()
-    checks = [*_software(), *_machine(root), *_tools(root, is_quick=args.quick), *_hooks(root)]
+    checks = [*_software(), *_machine(root), *_programs(root)]
+    if not args.quick:
+        checks += _drawing(root)
+    for hook in hook_state.states(root):
+        checks.append(_optional(f"hook in {hook.host}", hook.is_live, hook.says, hook.hint))
     is_broken = any(check["state"] == BROKEN for check in checks)
     return {"root": str(root), "checks": checks, "is_sound": not is_broken, "exit_code": int(is_broken)}
 
 
 def _check(name: str, state: str, value: str, hint: str | None = None) -> Check:
-    return {"name": name, "state": state, "value": value, "hint": None if state == OK else hint}
+    if state == OK:
+        hint = None
+    return {"name": name, "state": state, "value": value, "hint": hint}
+
+
+def _optional(name: str, is_present: bool, value: str, hint: str) -> Check:
+    """Return the check of something that rlx can work without."""
+    return _check(name, OK if is_present else MISSING, value, hint)
 
 
 def _software() -> Iterator[Check]:
-    is_new = sys.version_info >= (3, 11)
-    yield _check("python", OK if is_new else BROKEN, f"{platform.python_version()}, {sys.executable}", "install 3.11")
+    yield _check("python", OK, f"{platform.python_version()}, {sys.executable}")
     yield _check("rlx", OK, rlx.__version__)
-    absent = [name for name in CORE if _version(name) is None]
-    present = ", ".join(f"{name} {_version(name)}" for name in CORE if _version(name))
-    yield _check("core packages", BROKEN if absent else OK, present, f"pip install {' '.join(absent)}")
+    present = _versions(CORE)
+    core = OK
+    if len(present) < len(CORE):
+        core = BROKEN
+    absent = " ".join(name for name in CORE if name not in present)
+    yield _check("core packages", core, _spell(present), f"pip install {absent}")
     for extra, packages in EXTRAS.items():
-        found = [f"{name} {version}" for name in packages if (version := _version(name))]
-        state = OK if len(found) == len(packages) else MISSING
-        yield _check(f"extra {extra}", state, ", ".join(found) or "not installed", f"pip install 'rlx[{extra}]'")
+        present = _versions(packages)
+        is_complete = len(present) == len(packages)
+        hint = f"pip install 'rlx[{extra}]'"
+        yield _optional(f"extra {extra}", is_complete, _spell(present) or "not installed", hint)
 
 
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    versions = {}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _spell(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _machine(root: Path) -> Iterator[Check]:
@@ -80,26 +110,32 @@ def _machine(root: Path) -> Iterator[Check]:
 
     yield _check("cores", OK, f"{available_cores()} usable of {os.cpu_count()}")
     threads = os.environ.get("OMP_NUM_THREADS")
-    yield _check("threads", OK, f"OMP_NUM_THREADS={threads}" if threads else "pinned by rlx for every seed it trains")
+    yield _check("threads", OK, f"OMP_NUM_THREADS={threads}" if threads else "rlx sets them for every seed it trains")
     gpus = visible_gpus()
-    is_cpu_build = "+cpu" in (_version("torch") or "")
-    if gpus and is_cpu_build:
+    if gpus and "+cpu" in _versions(("torch",)).get("torch", ""):
         yield _check("GPU", MISSING, f"{len(gpus)} seen, but torch is the CPU build", "install a CUDA build of torch")
     else:
-        yield _check("GPU", OK if gpus else MISSING, f"{len(gpus)} usable", "none is needed: device auto uses the CPU")
+        usable = f"{len(gpus)} usable"
+        yield _optional("GPU", bool(gpus), usable, "not needed: `device: auto` uses the CPU")
     yield _disk(root)
     yield _writable(root)
 
 
 def _disk(root: Path) -> Check:
     free = shutil.disk_usage(root).free
-    state = BROKEN if free < NO_DISK_BYTES else MISSING if free < LOW_DISK_BYTES else OK
-    return _check("disk", state, f"{words.size(free)} free at {root}", "free some space: rlx ls, rlx rm RUN")
+    state = OK
+    if free < LOW_DISK_BYTES:
+        state = MISSING
+    if free < NO_DISK_BYTES:
+        state = BROKEN
+    return _check("disk", state, f"{size(free)} free at {root}", "free some space: rlx ls, rlx rm RUN")
 
 
 def _writable(root: Path) -> Check:
-    """Do what every run does: create a file, lock it, make it durable, rename it."""
-    folder = project.runs_folder(root) if project.runs_folder(root).is_dir() else root
+    """Do what every run does: create a file, lock it, flush it to disk, rename it."""
+    folder = project.runs_folder(root)
+    if not folder.is_dir():
+        folder = root
     try:
         with tempfile.TemporaryDirectory(prefix=".rlx-doctor-", dir=folder) as place:
             path = Path(place) / "probe"
@@ -110,59 +146,64 @@ def _writable(root: Path) -> Check:
             path.rename(Path(place) / "renamed")
     except OSError as error:
         return _check("writable", BROKEN, f"{folder}: {error.strerror}", "work in a folder of yours, or set RLX_ROOT")
-    return _check("writable", OK, f"{folder} takes files, locks and renames")
+    says = f"{folder} takes files, locks and renames"
+    kind = file_system(folder, Path("/proc/mounts"))
+    if kind in NETWORK_DISKS:
+        says += f"; {kind} is a network disk, so other hosts may not see locks: rlx also checks heartbeats there,"
+        says += " and its index uses no write-ahead log"
+    return _check("writable", OK, says)
 
 
-def _tools(root: Path, *, is_quick: bool) -> Iterator[Check]:
-    version = tools.git("--version", folder=root)
-    yield _check("git", OK if version else MISSING, (version or "not found").strip(),
-                 "install git: runs then record their commit and changes")  # fmt: skip
-    program = tools.ffmpeg_program()
-    yield _check("ffmpeg", OK if program else MISSING, program or "not found", "rlx video still writes gifs")
+def file_system(folder: Path, mounts: Path) -> str:
+    """Return the type of the file system that holds a folder, by the longest mount point above it; empty if unknown."""
+    found: dict[str, str] = {}
+    try:
+        for line in mounts.read_text().splitlines():
+            _, point, kind, *_ = line.split()
+            found[point] = kind
+    except (OSError, ValueError):
+        return ""
+    for parent in (folder.resolve(), *folder.resolve().parents):
+        if str(parent) in found:
+            return found[str(parent)]
+    return ""
+
+
+def _programs(root: Path) -> Iterator[Check]:
+    version = (external_programs.git("--version", folder=root) or "").strip()
+    hint = "install git, so that runs record their commit and changes"
+    yield _optional("git", bool(version), version or "not found", hint)
+    ffmpeg = external_programs.ffmpeg_program()
+    yield _optional("ffmpeg", bool(ffmpeg), ffmpeg or "not found", "not needed for gifs: rlx video --gif")
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     yield _check("display", OK, display or "none; rlx draws without one")
     yield from _sandbox()
-    if not is_quick:
-        yield _attempt("drawing an environment", lambda: _draw(root))
-        if _version("mujoco"):
-            yield _drawing_mujoco()
 
 
 def _sandbox() -> Iterator[Check]:
-    """Try out what the kernel enforces for a program that rlx must not trust."""
-    from rlx.sandbox import probe
+    """Test what the kernel enforces for programs that rlx must not trust."""
+    from rlx.sandbox.self_test import run_self_test
 
     try:
-        found = probe()
+        report = run_self_test()
     except RlxError as error:
         yield _check("sandbox", MISSING, error.message, "studies need it (Linux with Landlock); plain runs do not")
         return
-    tried = sum(says.endswith(": denied") for says in found.enforced)
-    yield _check("sandbox", OK, f"Landlock {found.abi}, tried out: {tried} ways out are closed, without network")
-    yield _check("sandbox leaves open", OK, "; ".join(found.not_covered))
+    yield _check("sandbox", OK, f"Landlock {report.abi}: {len(report.enforced)} restrictions tested, no network")
+    yield _check("sandbox leaves open", OK, "; ".join(report.not_covered))
 
 
-def _hooks(root: Path) -> Iterator[Check]:
-    """Say whether coding agents are stopped before they train beside the door; `rlx launch` enforces in any case."""
-    from rlx.hosts.hook_state import states
-
-    for state in states(root):
-        yield _check(f"hook in {state.host}", OK if state.is_live else MISSING, state.says, state.hint)
-
-
-def _attempt(name: str, action: Callable[[], str]) -> Check:
+def _drawing(root: Path) -> Iterator[Check]:
     try:
-        return _check(name, OK, action())
+        yield _check("drawing an environment", OK, _draw(root))
     except (RlxError, ImportError, OSError, RuntimeError, ValueError) as error:
-        return _check(name, MISSING, str(error), "rlx video needs it; training does not")
+        yield _check("drawing an environment", MISSING, str(error), "only rlx video needs it")
+    if _versions(("mujoco",)):
+        from rlx.envs.headless import opengl_library
 
-
-def _drawing_mujoco() -> Check:
-    from rlx.envs.display import opengl_library
-
-    library = opengl_library()
-    return _check("drawing MuJoCo", OK if library else MISSING, library or "neither egl nor osmesa works",
-                  "apt-get install libegl1 (or libosmesa6): rlx video needs it; training does not")  # fmt: skip
+        hint = "apt-get install libegl1 (or libosmesa6); only rlx video needs it"
+        library = opengl_library()
+        yield _optional("drawing MuJoCo", bool(library), library or "neither egl nor osmesa works", hint)
 
 
 def _draw(root: Path) -> str:
@@ -179,15 +220,15 @@ def _draw(root: Path) -> str:
         env.close()
 
 
-def render(data: dict[str, Any]) -> str:
+def render(data: Data) -> str:
     width = max(len(check["name"]) for check in data["checks"])
-    lines = [line for check in data["checks"] for line in _lines(check, width)]
-    verdict = "ready" if data["is_sound"] else "not ready: mend what is broken above"
-    return "\n".join([*lines, "", f"{verdict}; project: {data['root']}"])
-
-
-def _lines(check: Check, width: int) -> Iterator[str]:
-    colour = {OK: "green", MISSING: "yellow", BROKEN: "red"}[check["state"]]
-    yield f"{paint(check['state'].ljust(7), colour)}  {check['name']:{width}s}  {check['value']}"
-    if check["hint"]:
-        yield f"{'':{width + 11}s}hint: {check['hint']}"
+    lines = []
+    for check in data["checks"]:
+        state = paint(check["state"].ljust(7), COLOURS[check["state"]])
+        lines.append(f"{state}  {check['name']:{width}s}  {check['value']}")
+        if check["hint"]:
+            lines.append(f"{'':{width + 11}s}hint: {check['hint']}")
+    summary = "ready"
+    if not data["is_sound"]:
+        summary = "not ready: fix the broken checks above"
+    return "\n".join([*lines, "", f"{summary}; project: {data['root']}"])

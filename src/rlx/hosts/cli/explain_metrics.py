@@ -1,52 +1,63 @@
-"""Explain every metric a run logged: what it means, which values are healthy and who says so, what this run's says.
+"""Explain every metric that a run logged: its meaning, its healthy values with their source, and this run's values.
 
-Limits are those of the rules (rlx diagnose --rules); metrics that rlx does not know are listed as unknown.
+The limits are those of the rules (rlx diagnose --rules). rlx lists the metrics that it does not know.
 
 Example: rlx explain-metrics cartpole_ppo_001
          rlx explain-metrics cartpole_ppo_001 --metric approx_kl
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
 from rlx.errors import NotFound
-from rlx.hosts.cli import words
-from rlx.runs import project
-from rlx.runs.run import find
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_run, find_run
+from rlx.hosts.cli.format import figure, in_brackets
+from rlx.hosts.cli.output import labelled
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a run's name")
-    parser.add_argument("--metric", metavar="NAME", help="only metrics with this in their name")
+def arguments(parser: Parser) -> None:
+    add_run(parser)
+    parser.add_argument("--metric", metavar="NAME", help="only metrics with this text in their name")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     from rlx.diagnose.explain import explain
-    from rlx.diagnose.reading import read
+    from rlx.diagnose.load_case import read_case
 
-    case = read(find(args.run, root=project.root()))
-    told = explain(case, metric=args.metric)
-    if args.metric and not told:
-        raise NotFound(f"{case.name} logged no metric with `{args.metric}` in its name",
-                       hint=f"rlx explain-metrics {case.name}")  # fmt: skip
+    case = read_case(find_run(args.run))
+    metrics = explain(case, metric=args.metric)
+    if args.metric and not metrics:
+        message = f"{case.name} logged no metric with `{args.metric}` in its name"
+        raise NotFound(message, hint=f"rlx explain-metrics {case.name}")
     missing = [*case.missing, *(f"seed {seed.seed}: {what}" for seed in case.seeds for what in seed.missing)]
-    return {"run": case.name, "algo": case.algorithm, "metrics": told, "missing": missing}
+    return {"run": case.name, "algo": case.algorithm, "metrics": metrics, "missing": missing}
 
 
-def render(data: dict[str, Any]) -> str:
-    known = [_explained(one) for one in data["metrics"] if one["meaning"]]
-    unknown = [one["metric"] for one in data["metrics"] if not one["meaning"]]
-    lines = [f"run: {data['run']} ({data['algo'] or 'unknown algorithm'})", *known]
-    lines += [f"unknown to rlx: {', '.join(unknown)}"] if unknown else []
-    lines += ["no metrics were logged"] if not data["metrics"] else []
-    lines += [f"missing: {what}" for what in data["missing"]]
-    return "\n\n".join([*lines, f"next: rlx diagnose {data['run']}"])
+def render(data: Data) -> str:
+    metrics = data["metrics"]
+    blocks = [f"run: {data['run']} ({data['algo'] or 'unknown algorithm'})"]
+    blocks += [_explanation(metric) for metric in metrics if metric["meaning"]]
+    blocks.append(labelled({"unknown to rlx": ", ".join(row["metric"] for row in metrics if not row["meaning"])}))
+    if not metrics:
+        blocks.append("no metrics were logged")
+    blocks += [f"missing: {what}" for what in data["missing"]]
+    return "\n\n".join([*filter(None, blocks), f"next: rlx diagnose {data['run']}"])
 
 
-def _explained(one: dict[str, Any]) -> str:
-    figures = f"median {words.figure(one['median'])}, last {words.figure(one['last'])}"
-    lines = [f"{one['metric']}: {one['meaning']}", f"  here: {figures}: {one['says']}"]
-    lines += [f"  healthy: {', '.join(one['healthy'])}"] if one["healthy"] else []
-    return "\n".join([*lines, *([f"  source: {one['source']}"] if one["source"] else [])])
+def _explanation(metric: Data) -> str:
+    last = f"last {figure(metric['last'])}"
+    if metric["seeds"] > 1:
+        last += f" (median over {metric['seeds']} seeds)"
+    limits = [
+        limit + in_brackets(_measured(ends)) for limit, ends in zip(metric["healthy"], metric["measured"], strict=True)
+    ]
+    return labelled({
+        metric["metric"]: metric["meaning"],
+        "  here": f"median {figure(metric['median'])}, {last}: {metric['says']}",
+        "  healthy": ", ".join(limits),
+        "  source": metric["source"],
+    })  # fmt: skip
+
+
+def _measured(ends: tuple[float, float] | None) -> str:
+    """Spell this run's figures for a limit, from the lowest seed to the highest."""
+    if ends is None:
+        return ""
+    return f"here {' to '.join(dict.fromkeys(map(figure, ends)))}"

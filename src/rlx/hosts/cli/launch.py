@@ -1,48 +1,50 @@
-"""Launch a candidate of a study through the one door: every gate is checked again, all reasons to refuse are told.
+"""Launch a candidate of a study. rlx checks every gate again and prints all reasons if it refuses (exit code 4).
 
---plan is the hash that `rlx check candidate` returned: what was checked is what runs. The run has a supervisor of its
-own; the command returns at once. Launching what runs already names that run. Exit code 4 where a gate refuses.
+--plan is the hash that `rlx check candidate` printed, so that exactly the checked code runs. The command returns at
+once, and the run has its own supervisor. If the candidate is already running, rlx prints the name of that run.
 
 Example: rlx launch c001 --phase trial --plan 9f2c64d1a0b3 --dry-run
 """
 
-from __future__ import annotations
+from typing import get_args
 
-import argparse
-from typing import Any, get_args
-
-from rlx.figures import counted
-from rlx.hosts.cli.words import duration, plural
-from rlx.runs import project
-from rlx.study.lifecycle import Phase
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_candidate, add_executor, find_study
+from rlx.hosts.cli.format import counted, duration
+from rlx.hosts.cli.output import labelled
+from rlx.study.ledger.lifecycle import Phase
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("candidate", help="a candidate's id, or baseline")
-    parser.add_argument("--phase", choices=get_args(Phase), default="trial", help="what for (%(default)s)")
-    parser.add_argument("--plan", type=str.strip, metavar="HASH", help="what `rlx check candidate` returned")
-    parser.add_argument("--seeds", type=int, metavar="N", help="another count than the phase's own")
-    parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
-    parser.add_argument("--dry-run", action="store_true", help="check every gate, start nothing")
+def arguments(parser: Parser) -> None:
+    add_candidate(parser, also=", or baseline")
+    parser.add_argument("--phase", choices=get_args(Phase), default="trial", help="the phase (default: %(default)s)")
+    parser.add_argument("--plan", type=str.strip, metavar="HASH", help="the hash from `rlx check candidate`")
+    parser.add_argument("--seeds", type=int, metavar="N", help="the number of seeds (default: the phase's own)")
+    add_executor(parser)
+    parser.add_argument("--dry-run", action="store_true", help="check every gate and start nothing")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.launch.door import Order, launch
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.launch.study_jobs.launch_candidate import LaunchOrder, launch
 
-    order = Order(args.candidate, args.phase, plan=args.plan, count=args.seeds)
-    study = find(project.root(), args.study)
-    told = launch(study, order, is_dry=args.dry_run).document()
-    return {**told, "next": told["next"] + study.option} if args.dry_run and told["run"] is None else told
+    order = LaunchOrder(args.candidate, args.phase, plan=args.plan, count=args.seeds)
+    study = find_study(args.study)
+    data = launch(study, order, is_dry=args.dry_run).document()
+    if args.dry_run and data["run"] is None:
+        data["next"] += study.option
+    return data
 
 
-def render(data: dict[str, Any]) -> str:
-    seeds = plural(len(data["seeds"]), "seed")
-    lines = [
-        f"candidate: {data['candidate']} ({data['phase']}, {seeds}: {', '.join(map(str, data['seeds']))})",
-        f"reserves: {counted(data['reserve']['seeds'], 'seed')}, at most {duration(data['reserve']['seconds'])}",
-    ]
-    if data["run"] is None:
-        return "\n".join([*lines, "every gate is open; nothing was started (--dry-run)", f"next: {data['next']}"])
-    was = " (it was there already)" if data["is_known"] else ""
-    return "\n".join([*lines, f"run: {data['run']}{was}", f"next: {data['next']}"])
+def render(data: Data) -> str:
+    reserve = data["reserve"]
+    seeds = f"{counted(reserve['seeds'], 'seed')}, drawn when the job is launched"
+    if data["seeds"]:
+        seeds = f"{counted(len(data['seeds']), 'seed')}: {', '.join(map(str, data['seeds']))}"
+    name = data["run"]
+    if name and data["is_known"]:
+        name += " (already running)"
+    return labelled({
+        "candidate": f"{data['candidate']} ({data['phase']}, {seeds})",
+        "reserves": f"{counted(reserve['seeds'], 'seed')}, at most {duration(reserve['seconds'])}",
+        "run": name or "none: every gate is open, but --dry-run starts nothing",
+        "next": data["next"],
+    })  # fmt: skip

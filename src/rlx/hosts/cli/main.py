@@ -1,7 +1,8 @@
-"""The `rlx` command: finds the command's module, runs it, prints its data, and turns errors into exit codes."""
+"""The `rlx` command: import the command's module, run it, print its data, and turn errors into exit codes."""
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -20,29 +21,28 @@ SCHEMA = 1
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    for number, name in ((1, "stdout"), (2, "stderr")):  # closed by `>&-`: what is printed goes nowhere
+    for number, name in ((1, "stdout"), (2, "stderr")):  # a stream that `>&-` closed prints nowhere
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             setattr(sys, name, os.fdopen(number, "w"))
     if sys.argv[1:2] == ["train"]:
-        from rlx.launch.interpreter import start_anew
+        from rlx.launch.processes.reexec import reexec
 
-        start_anew()
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names a terminal cannot show
+        reexec()
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # for terminals without Unicode
     sys.exit(call(sys.argv[1:]))
 
 
 def call(argv: list[str]) -> int:
-    """Run one command and return its exit code; the only place that prints errors."""
+    """Run one command and return its exit code; only this function prints errors."""
     try:
-        return _answered(argv)
+        return _run_and_report(argv)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         return 0
 
 
-def _answered(argv: list[str]) -> int:
-    """Run one command; whatever ends it otherwise is told as errors are, as JSON where that is asked for."""
+def _run_and_report(argv: list[str]) -> int:
     as_json = "--json" in argv
     try:
         return _dispatch(argv)
@@ -52,55 +52,79 @@ def _answered(argv: list[str]) -> int:
         return _report(Interrupted("interrupted"), as_json=as_json)
     except BrokenPipeError:
         raise
-    except OSError as error:  # a full disk, a read-only folder: the user's world, not our bug
-        where = f": {error.filename}" if error.filename else ""
-        return _report(RlxError(f"{error.strerror or error}{where}", hint="rlx doctor"), as_json=as_json)
-    except Exception as error:  # noqa: BLE001  the CLI's top: a bug is reported, never shown as a raw traceback
+    except OSError as error:  # a full disk or a read-only folder is not a bug
+        return _report(_as_rlx_error(error), as_json=as_json)
+    except Exception as error:  # noqa: BLE001  the top of the CLI: a bug is reported, never shown as a raw traceback
         return _report_bug(error, as_json=as_json)
 
 
+def _as_rlx_error(error: OSError) -> RlxError:
+    message = str(error.strerror or error)
+    hint = "rlx doctor"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        message = "the disk is full"
+        hint = "free some space, then run the same command again"
+    if error.filename:
+        message += f": {error.filename}"
+    return RlxError(message, hint=hint)
+
+
 def _dispatch(argv: list[str]) -> int:
-    if not argv or argv[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview() if len(argv) < 2 else _parser(known(argv[1])).format_help())
-        return 0
-    if argv[0] in ("-V", "--version"):
-        sys.stdout.write(
-            f'{{"schema": {SCHEMA}, "version": "{__version__}"}}\n' if "--json" in argv else f"rlx {__version__}\n"
-        )
-        return 0
-    if argv[0] == "--complete":  # called by the shell's completion, see `rlx completion`
+    first = (argv or ["--help"])[0]
+    if first in ("-h", "--help", "help"):
+        sys.stdout.write(_parser(known(argv[1])).format_help() if len(argv) > 1 else overview())
+    elif first in ("-V", "--version"):
+        text = f"rlx {__version__}\n"
+        if "--json" in argv:
+            text = f'{{"schema": {SCHEMA}, "version": "{__version__}"}}\n'
+        sys.stdout.write(text)
+    elif first == "--complete":  # called by the shell's completion, see `rlx completion`
         from rlx.hosts.cli.completion import candidates
 
         sys.stdout.write("".join(f"{candidate}\n" for candidate in candidates(argv[1:])))
-        return 0
-    command = known(argv[0])
+    else:
+        return _run_command(known(first), argv[1:])
+    return 0
+
+
+def _run_command(command: str, argv: list[str]) -> int:
     module = importlib.import_module(module_name(command))
-    args = _parser(command).parse_args(argv[1:])
-    data = module.run(args)
+    args = _parser(command).parse_args(argv)
+    if getattr(args, "executor", None) is None:
+        data = module.run(args)
+    else:
+        from rlx.hosts.cli.arguments import executor_named
+
+        with executor_named(args.executor):
+            data = module.run(args)
     if data is not None:
         _print(module, data, as_json=args.json)
     return exit_code(data)
 
 
 def exit_code(data: object) -> int:
-    """Return the exit code a command's data asks for (`exit_code`), 0 else."""
-    return int(data.get("exit_code", 0)) if isinstance(data, dict) else 0
+    """Return the `exit_code` of a command's data, or 0."""
+    if not isinstance(data, dict):
+        return 0
+    return int(data.get("exit_code", 0))
 
 
 def _print(module: Any, data: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         from rlx.files import encode
 
-        shown = {key: value for key, value in data.items() if key != "exit_code"}
-        sys.stdout.write(encode({"schema": SCHEMA, **shown}).decode() + "\n")
+        printed = {key: value for key, value in data.items() if key != "exit_code"}
+        text = encode({"schema": SCHEMA, **printed}).decode()
     else:
         text = module.render(plain(data))
-        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+    if text and not text.endswith("\n"):
+        text += "\n"
+    sys.stdout.write(text)
     sys.stdout.flush()
 
 
 def known(command: str) -> str:
-    """Return the command's name, or say which one was meant."""
+    """Return the command's name, or raise with the nearest one."""
     if command in COMMANDS:
         return command
     near = did_you_mean(command, list(COMMANDS))
@@ -108,7 +132,7 @@ def known(command: str) -> str:
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
-    from rlx.hosts.cli.parser import parser_of  # argparse only where it is needed
+    from rlx.hosts.cli.parser import parser_of  # argparse is slow to import
 
     return parser_of(command)
 
@@ -127,31 +151,35 @@ def overview() -> str:
     return "\n".join([*lines, "", "start here: rlx init demo --env CartPole-v1", ""])
 
 
-def _report(error: RlxError, *, as_json: bool = False) -> int:
+def _report(error: RlxError, *, as_json: bool) -> int:
     if as_json:
-        from rlx.files import encode
-
-        reasons = {"reasons": list(error.reasons)} if isinstance(error, Refused) and error.reasons else {}
-        document = {
-            "schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint, **reasons,
-        }  # fmt: skip
-        _write(encode(document).decode() + "\n")
-    red, end = ("\x1b[31m", "\x1b[0m") if has_colour(sys.stderr) else ("", "")
-    print(f"{red}error:{end} {harmless(error.message)}", file=sys.stderr)
+        _print_error_document(error)
+    label = "error:"
+    if has_colour(sys.stderr):
+        label = "\x1b[31merror:\x1b[0m"
+    print(f"{label} {harmless(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"\nhint: {harmless(error.hint)}", file=sys.stderr)
     return error.exit_code
 
 
-def _write(text: str) -> None:
-    """Print an error's data; where stdout itself is what is full, stderr tells it alone."""
+def _print_error_document(error: RlxError) -> None:
+    from rlx.files import encode
+
+    document = {"schema": SCHEMA, "error": error.message, "kind": type(error).__name__, "hint": error.hint}
+    if isinstance(error, Refused) and error.reasons:
+        document["reasons"] = list(error.reasons)
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(encode(document).decode() + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         raise
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:  # stdout is on the full disk: stderr alone has the error
+        _silence_stdout()
+
+
+def _silence_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report_bug(error: Exception, *, as_json: bool) -> int:
@@ -161,5 +189,5 @@ def _report_bug(error: Exception, *, as_json: bool) -> int:
         traceback.print_exception(error)
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(place.filename)}:{place.lineno}"  # noqa: PTH119
-    return _report(RlxError(f"{type(error).__name__}: {error} (at {where}; this is a bug in rlx or a plug-in)",
-                            hint="run it again with RLX_DEBUG=1 for the whole traceback"), as_json=as_json)  # fmt: skip
+    message = f"{type(error).__name__}: {error} (at {where}; this is a bug in rlx or a plug-in)"
+    return _report(RlxError(message, hint="set RLX_DEBUG=1 and run it again to see the traceback"), as_json=as_json)

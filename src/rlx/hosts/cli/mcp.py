@@ -1,21 +1,19 @@
-"""Serve rlx to an agent over MCP, on standard input and output, until the client leaves.
+"""Serve rlx to an agent over MCP, on standard input and output, until the client disconnects.
 
-Same verbs as the command line, answers under 2 kB with a cursor for more; no tool can approve a contract. Clients start
-it by themselves: the plug-in has it in `.mcp.json`. Needs the extra: pip install 'rlx[mcp]'.
+The tools have the names of the commands. Answers stay under 2 kB and have a cursor for more. No tool can approve a
+contract. Clients start the server themselves: the plug-in has it in `.mcp.json`. Install: pip install 'rlx[mcp]'.
 
 Example: rlx mcp
 """
 
-from __future__ import annotations
-
-import argparse
+from rlx.hosts.cli.arguments import Args, Parser
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: Parser) -> None:
     pass
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Args) -> None:
     from rlx.errors import MissingExtra
 
     try:
@@ -25,7 +23,3 @@ def run(args: argparse.Namespace) -> None:
             raise
         raise MissingExtra(error.name, extra="mcp", why="serving agents over MCP") from None
     build().run()
-
-
-def render(data: object) -> str:
-    return ""

@@ -1,69 +1,125 @@
-"""Say what to do next in a study: the recommended action, the other legal ones, what was tried, what is left.
+"""Print what to do next in a study: the scores, the best ideas with their evidence, what was learned, the command.
 
-Everything comes from the state on disk, so whoever starts cold takes the same step.
+The answer depends only on the files on disk, so a new session takes the same step. It has at most 1 kB; --full adds
+the other legal commands, recent candidates, what may change, and the budget.
 
 Example: rlx next
-         rlx next trot --json
+         rlx next trot --full
 """
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from rlx import TYPE_CHECKING
+from rlx.errors import EvidenceInvalid
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_study, find_study
+from rlx.hosts.cli.format import NOTHING, counted, duration, figure, signed
+from rlx.hosts.cli.output import exit_code_if, labelled, table
 
-from rlx.hosts.cli.output import table
-from rlx.hosts.cli.words import duration, figure, plural, signed
-from rlx.runs import project
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="STUDY", help="another study than the one in use")
-    parser.add_argument("--study", metavar="STUDY", help="the same")
+if TYPE_CHECKING:
+    from rlx.command import Command
+    from rlx.study.study_folder import Study
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.proceed import brief
-    from rlx.study.study import find
+def arguments(parser: Parser) -> None:
+    add_study(parser)
+    parser.add_argument("--study", dest="name", metavar="STUDY", help="the same")
+    parser.add_argument("--full", action="store_true", help="print everything: candidates, scope, other commands")
 
-    return brief(find(project.root(), args.study or args.name))
+
+def run(args: Args) -> Data:
+    study = find_study(args.name or args.study)
+    if not args.full:
+        answer, _ = short_answer(study)
+        return answer
+    from rlx.loop.study.agent.compact import full
+
+    return _with_exit_code(full(study))
 
 
-def render(data: dict[str, Any]) -> str:
+def short_answer(study: Study) -> tuple[Data, Command]:
+    """Return the answer in 1 kB, and its command as a value."""
+    from rlx.loop.study.agent.compact import compact
+
+    data, command = compact(study)
+    return _with_exit_code(data), command
+
+
+def _with_exit_code(data: Data) -> Data:
+    return {**data, "exit_code": exit_code_if(data["integrity"], EvidenceInvalid)}
+
+
+def render(data: Data) -> str:
+    if "recent" in data:
+        return _full(data)
+    scores, left = data["scores"], data["left"]
+    ceiling = ""
+    if scores["ceiling"] is not None:
+        ceiling = f", best possible {figure(scores['ceiling'])}"
+    return labelled({
+        "NOT sound": data["integrity"],
+        "study": f"{data['study']} ({data['status']})",
+        "score": f"{scores['metric']}: baseline {figure(scores['baseline'])}, head {data['head']} "
+                 f"{figure(scores['head'])}{ceiling}",
+        "left": f"{counted(left['seeds'], 'seed')}, {counted(left['candidates'], 'candidate')}, "
+                f"{counted(left['claims'], 'claim')}",
+        "tried": data["history"],
+        "finding": data["findings"],
+        "idea": _ideas(data),
+        "why": data["why"],
+        "or": data["also"],
+        "next": data["command"],
+    })  # fmt: skip
+
+
+def _ideas(data: Data) -> list[str]:
+    lines = []
+    for idea in data["ideas"]:
+        tried = f" (tried: {idea['tried']})" if idea.get("tried") else ""
+        lines.append(f"{idea['idea']}: {idea['because']}{tried}\n      {idea['propose']}")
+    return lines
+
+
+def _full(data: Data) -> str:
     left = data["left"]
-    more = f"{plural(left['candidates'], 'candidate')}, {plural(left['claims'], 'claim')}"
-    lines = [
-        f"study: {data['task']}/{data['study']} ({data['status']})",
-        f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}",
-        f"metric: {data['metric']}",
-        f"left: {seeds(left)}, {duration(left['seconds'])} of training, {more}",
-    ]
-    if data["allowed"]["keys"] or data["allowed"]["paths"]:
-        lines.append(f"may change: {', '.join([*data['allowed']['keys'], *data['allowed']['paths']])}")
-    if data["recent"]:
-        lines += ["", recent(data["recent"]), ""]
-    lines += [f"finding: {one}" for one in data["findings"]]
-    lines.append(f"why: {data['why']}")
-    lines += [f"or: {one['command']}" for one in data["also"]]
-    return "\n".join([*lines, f"next: {data['command']}"])
+    amounts = [seeds_left(left), f"{duration(left['seconds'])} of training"]
+    amounts += [counted(left["candidates"], "candidate"), counted(left["claims"], "claim")]
+    head = labelled({
+        "NOT sound": data["integrity"],
+        "study": f"{data['task']}/{data['study']} ({data['status']})",
+        "head": f"{data['head']}   incumbent: {data['incumbent'] or NOTHING}",
+        "metric": data["metric"],
+        "left": ", ".join(amounts),
+        "may change": ", ".join([*data["allowed"]["keys"], *data["allowed"]["paths"]]),
+    })  # fmt: skip
+    tail = labelled({
+        "finding": data["findings"],
+        "idea": _ideas(data),
+        "tried": data["history"],
+        "why": data["why"],
+        "or": [action["command"] for action in data["also"]],
+        "next": data["command"],
+    })  # fmt: skip
+    if not data["recent"]:
+        return f"{head}\n{tail}"
+    return f"{head}\n\n{candidate_table(data['recent'])}\n\n{tail}"
 
 
-def seeds(left: dict[str, Any]) -> str:
-    """Spell the seeds that are left, and where the time pays for fewer, how many."""
-    payable = left["payable_seeds"]
-    told = f" (time for {payable}: each may take the longest that the contract gives)"
-    return f"{left['seeds']} seeds" + (told if payable < left["seeds"] else "")
+def seeds_left(left: Data) -> str:
+    """Spell the seeds that are left, and how many of them the remaining time can pay for if these are fewer."""
+    text = f"{left['seeds']} seeds"
+    if left["payable_seeds"] < left["seeds"]:
+        text += f" (time for {left['payable_seeds']}, if each takes the contract's maximum)"
+    return text
 
 
-def recent(rows: list[dict[str, Any]]) -> str:
-    """Lay out the last candidates and what came of them."""
-    cells = [
-        [
-            row["candidate"],
-            row["standing"],
-            f"{signed(row['effect'])} v {row['against']}" if row["effect"] is not None else "–",
-            figure(row["p"]) if row["p"] is not None else "–",
-            row["hypothesis"],
-        ]
-        for row in rows
-    ]
+def candidate_table(rows: list[Data]) -> str:
+    """Lay out candidates and their results; nothing if there are none."""
+    if not rows:
+        return ""
+    cells = []
+    for row in rows:
+        effect = NOTHING
+        if row["effect"] is not None:
+            effect = f"{signed(row['effect'])} v {row['against']}"
+        cells.append([row["candidate"], row["standing"], effect, figure(row["p"]), row["hypothesis"]])
     return table(["candidate", "state", "effect", "p", "hypothesis"], cells, right=(2, 3))

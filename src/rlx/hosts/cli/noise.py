@@ -1,133 +1,134 @@
-"""How noisy is a config: the spread of its seeds, how many fail, which gains can be found and what that costs.
+"""Measure how noisy a config is: the spread of its seeds, how many fail, and which gains can be found at which cost.
 
-A config (a file, catalog:NAME) goes on with the first run of the project that has the same config, code and versions,
-so nothing is trained twice; a run gets further seeds. --aa trains the same config once more, on seeds nobody used, and
-sends them through everything a candidate goes through: the verdict should not be better or worse.
+A config (a file or catalog:NAME) continues the first run of the project with the same config, code and versions, so
+nothing is trained twice. A run gets more seeds. --aa trains the same config again on unused seeds and judges them like
+a candidate. The verdict should not be better or worse.
 
 Example: rlx noise configs/cartpole.yaml
          rlx noise cartpole_ppo_001 --seeds 16 --aa
 """
 
-from __future__ import annotations
-
-import argparse
 import shlex
-from typing import Any
 
 from rlx.errors import Interrupted, UsageError
-from rlx.hosts.cli.output import say, table
-from rlx.hosts.cli.words import duration, figure, plural, sparkline
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor
+from rlx.hosts.cli.format import NOTHING, counted, duration, figure, sparkline
+from rlx.hosts.cli.output import labelled, say, table
 from rlx.runs import project
 
 COLUMNS = 40
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: Parser) -> None:
     parser.add_argument("config", metavar="RUN|CONFIG", help="a run, a YAML config or catalog:NAME")
-    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="seeds in the pool, at least (10)")
+    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="at least N seeds in the pool (default: 10)")
+    add_executor(parser)
     parser.add_argument("--aa", action="store_true", help="judge fresh seeds of the same config against the pool")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.compare.ground import Ground
+def run(args: Args) -> Data:
+    from rlx.compare.code_version import CurrentCode
     from rlx.hosts.cli import attach
-    from rlx.hosts.cli.ticker import Ticker
-    from rlx.loop import entry
-    from rlx.loop.noise import pool, replicate
+    from rlx.hosts.cli.progress import SettleDisplay
+    from rlx.loop.settle import run_or_config
+    from rlx.loop.settle.noise import pool, replicate
 
     if args.seeds < 2:
-        raise UsageError(f"--seeds {args.seeds}: one seed has no spread", hint="--seeds 10")
+        raise UsageError(f"--seeds {args.seeds}: a spread needs at least 2 seeds", hint="--seeds 10")
     attach.hear_signals()
-    ground, ticker = Ground(project.root()), Ticker()
+    ground = CurrentCode(project.root())
+    progress = SettleDisplay()
     try:
-        named = entry.read(args.config, root=ground.root, ground=ground)
+        named = run_or_config.read(args.config, root=ground.root, ground=ground)
         if named.run and named.experiment:
-            say(f"{named.text}: goes on with {named.run.name}")
-        found = pool(named, ground=ground, seeds=args.seeds, report=ticker)
-        again = replicate(found.run, ground=ground, report=ticker) if args.aa else None
+            say(f"{named.text}: continues {named.run.name}")
+        noise = pool(named, ground=ground, seeds=args.seeds, report=progress)
+        data = noise.document()
+        if args.aa:
+            replicated = replicate(noise.run, ground=ground, report=progress)
+            data |= {"aa": replicated.document(), "exit_code": replicated.settlement.exit_code}
     except KeyboardInterrupt:
-        words = shlex.join(["rlx", "noise", args.config, "--seeds", str(args.seeds), *(["--aa"] if args.aa else [])])
-        hint = f"it goes on where it was: {words}"
+        words = ["rlx", "noise", args.config, "--seeds", str(args.seeds)]
+        if args.aa:
+            words.append("--aa")
+        hint = f"continue with: {shlex.join(words)}"
         raise Interrupted("stopped; every seed saved `latest`", hint=hint) from None
-    finally:
-        ticker.close()
-    data = found.document()
-    return {**data, "aa": again.document(), "exit_code": again.settlement.exit_code} if again else data
+    return data
 
 
-def render(data: dict[str, Any]) -> str:
-    scores = list(data["seeds"].values())
-    lines = [
-        f"run: {data['run']} ({data['n']} seeds, {data['trained']} trained now)",
-        f"{data['metric']}: {figure(data['mean'])} ± {figure(data['sd'])} (median {figure(data['median'])}); "
-        f"random policy {figure(data['random'])}",
-        f"seeds: {figure(data['min'])} {strip(scores)} {figure(data['max'])}",
-        f"failing: {_failing(data)}",
-        "",
-        *_found(data),
-    ]
+def render(data: Data) -> str:
+    score = f"{figure(data['mean'])} ± {figure(data['sd'])} (median {figure(data['median'])})"
+    blocks = [labelled({
+        "run": f"{data['run']} ({data['n']} seeds, {data['trained']} trained now)",
+        data["metric"]: f"{score}; random policy {figure(data['random'])}",
+        "seeds": f"{figure(data['min'])} {_histogram(list(data['seeds'].values()))} {figure(data['max'])}",
+        "failing": _failing(data),
+    }), _detectable(data)]  # fmt: skip
+    following = f"rlx noise {data['run']} --aa"
     if "aa" in data:
-        lines += ["", *_aa(data["aa"])]
-    following = f"rlx plot {data['run']}" if "aa" in data else f"rlx noise {data['run']} --aa"
-    return "\n".join([*lines, f"next: {following}"])
+        blocks.append(_aa(data["aa"]))
+        following = f"rlx plot {data['run']}"
+    return "\n\n".join(blocks) + f"\nnext: {following}"
 
 
-def strip(scores: list[float], *, columns: int = COLUMNS) -> str:
-    """Draw how many seeds lie where between the worst and the best."""
-    low, high = min(scores), max(scores)
-    counts = [0] * columns
+def _histogram(scores: list[float]) -> str:
+    """Draw how the seeds are distributed between the worst and the best."""
+    low = min(scores)
+    width = (max(scores) - low) or 1.0
+    counts = [0.0] * COLUMNS
     for score in scores:
-        counts[min(columns - 1, int((score - low) / (high - low) * columns)) if high > low else 0] += 1
-    drawn = sparkline([float(count) for count in counts], width=columns)
+        counts[min(COLUMNS - 1, int((score - low) / width * COLUMNS))] += 1
+    drawn = sparkline(counts, width=COLUMNS)
     return "".join(mark if count else " " for mark, count in zip(drawn, counts, strict=True))
 
 
-def _failing(data: dict[str, Any]) -> str:
-    failing, total = data["failing"], data["n"] + len(data["crashed"])
-    crashed = f", {len(data['crashed'])} of them crashed" if data["crashed"] else ""
-    below = f" (below {figure(failing['threshold'])}: {failing['rule']})" if failing["threshold"] is not None else ""
-    return f"{failing['count']} of {total} seeds{crashed}{below}; at most {failing['bound']:.0%} of all (95 %)"
+def _failing(data: Data) -> str:
+    failing = data["failing"]
+    text = f"{failing['count']} of {data['n'] + len(data['crashed'])} seeds"
+    if data["crashed"]:
+        text += f", {len(data['crashed'])} of them crashed"
+    if failing["threshold"] is not None:
+        text += f" (below {figure(failing['threshold'])}: {failing['rule']})"
+    return f"{text}; at most {failing['bound']:.0%} of all (95 %)"
 
 
-def _found(data: dict[str, Any]) -> list[str]:
-    """Say what can be found at which look and at which cost."""
+def _detectable(data: Data) -> str:
+    """Lay out which differences can be found with how many seeds and at which cost."""
+    detects = data["detects"]
     rows = [
-        [f"{one['share']:.0%} of the gain over random", figure(one["effect"]), *_price(one["seeds"], one["cost"])]
-        for one in data["detects"]
+        [f"{row['share']:.0%} of the gain over random", figure(row["effect"]), *_price(row["seeds"], row["cost"])]
+        for row in detects
     ]
-    rows += [
-        [f"the smallest that {seeds} a side find", figure(effect), *_price(int(seeds), data["costs"][seeds])]
-        for seeds, effect in data["finds"].items()
-    ]
-    lines = [
-        table(["a difference of", data["metric"], "seeds a side", "to train", "CPU", "wall"], rows, right=range(1, 6))
-    ]
-    if not data["detects"]:
-        why = (
-            "the random policy was not measured" if data["random"] is None else "it is no better than the random policy"
-        )
-        lines.append(f"note: shares of the gain over random are undefined: {why}")
-    elif any(one["seeds"] is None for one in data["detects"]):
-        lines.append("note: – is more than the plan's 24 seeds a side can find (4 times in 5)")
-    return lines
+    for seeds, effect in data["finds"].items():
+        label = f"the smallest that {seeds} seeds per side find"
+        rows.append([label, figure(effect), *_price(int(seeds), data["costs"][seeds])])
+    text = table(["difference", data["metric"], "seeds per side", "to train", "CPU", "wall"], rows, right=range(1, 6))
+    if not detects:
+        reason = "it is not better than the random policy"
+        if data["random"] is None:
+            reason = "the random policy was not measured"
+        return f"{text}\nnote: shares of the gain over random are undefined: {reason}"
+    if any(row["seeds"] is None for row in detects):
+        text += f"\nnote: {NOTHING} is more than the plan's 24 seeds per side can find (4 times in 5)"
+    return text
 
 
-def _price(seeds: int | None, cost: dict[str, Any] | None) -> list[str]:
+def _price(seeds: int | None, cost: Data | None) -> list[str]:
     if seeds is None or cost is None:
-        return ["–"] * 4
-    cpu = "–" if cost["cpu_seconds"] is None else duration(cost["cpu_seconds"])
-    return [str(seeds), str(cost["seeds"]), cpu, duration(cost["wall_seconds"])]
+        return [NOTHING] * 4
+    return [str(seeds), str(cost["seeds"]), duration(cost["cpu_seconds"]), duration(cost["wall_seconds"])]
 
 
-def _aa(aa: dict[str, Any]) -> list[str]:
-    answer = {
-        True: "a false alarm: the same config was called different from itself",
-        False: "as it should be: the same config, on seeds nobody used, is not called better or worse",
-    }
-    lines = [f"A/A: {aa['line']}", f"answer: {answer[aa['is_alarm']]}"]
+def _aa(aa: Data) -> str:
+    answer = "as expected: the same config on unused seeds is not called better or worse"
+    if aa["is_alarm"]:
+        answer = "a false alarm: the same config was called different from itself"
     if aa["verdict"] == "invalid":
-        lines[1] = "answer: none, the two cannot be compared"
-    lines += [f"note: {note}" for note in aa["notes"]]
-    lines.append(f"so far: {plural(aa['alarms'], 'false alarm')} in {plural(aa['asked'], 'A/A test')} of this pool")
-    lines.append(f"expected: at most {aa['error']:.0%} of them; many more, and its seeds are not independent")
-    return lines
+        answer = "none: the two cannot be compared"
+    return labelled({
+        "A/A": aa["line"],
+        "answer": answer,
+        "note": aa["notes"],
+        "so far": f"{counted(aa['alarms'], 'false alarm')} in {counted(aa['asked'], 'A/A test')} of this pool",
+        "expected": f"at most {aa['error']:.0%} of them; if there are many more, its seeds are not independent",
+    })  # fmt: skip

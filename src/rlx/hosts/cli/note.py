@@ -1,28 +1,29 @@
-"""Write a note on a run; it replaces the one before. An empty text removes it.
+"""Write a note on a run, or on every run that a pattern matches.
+
+It replaces the note before it; an empty text removes it.
 
 Example: rlx note cartpole_ppo_001 "clip range 0.1 was too small"
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from rlx.runs import project
-from rlx.runs.run import find
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_runs, for_each_run, render_each
+from rlx.runs.run import Run
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a run's name")
-    parser.add_argument("text", nargs="+", help="what to remember")
+def arguments(parser: Parser) -> None:
+    add_runs(parser)
+    parser.add_argument("text", nargs="+", help="the text of the note")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     from rlx.runs import store
 
-    noted = store.note(find(args.run, root=project.root()), " ".join(args.text).strip())
-    return {"run": noted.name, "note": noted.note}
+    text = " ".join(args.text).strip()
+    return for_each_run(args.run, lambda run: _note(store.note(run, text)))
 
 
-def render(data: dict[str, Any]) -> str:
-    return f"{data['run']}: {data['note'] or 'no note'}"
+def _note(run: Run) -> Data:
+    return {"run": run.name, "note": run.note}
+
+
+def render(data: Data) -> str:
+    return render_each(lambda row: f"{row['run']}: {row['note'] or 'no note'}", data, between="\n")

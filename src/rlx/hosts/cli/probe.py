@@ -1,7 +1,7 @@
-"""Try a run's trained policies at other values of one parameter of the world: where do they still work?
+"""Test a run's trained policies as one parameter of the environment varies.
 
-Nothing is trained. Every seed's policy plays the same episodes at each value, beside the random policy. A value is
-feasible where the policies keep a share (--share) of what they gain over the random policy. NAME is an argument of the
+Nothing is trained. Every seed's policy plays the same episodes at each value, next to the random policy. A value is
+feasible if the policies keep a share (--share) of their gain over the random policy. NAME is an argument of the
 environment, attr:NAME an attribute of it, model:NAME a factor on numbers of its MuJoCo model. Several parameters are
 varied one after the other, never together.
 
@@ -10,122 +10,108 @@ Example: rlx probe cartpole_ppo_001 attr:gravity=5:20:6
          rlx probe rover_ppo_001:best wind=0,2,5,10 --share 0.9
 """
 
-from __future__ import annotations
-
-import argparse
-from pathlib import Path
-from typing import Any
-
 from rlx.errors import NotFound, UsageError
-from rlx.hosts.cli.count import Count
-from rlx.hosts.cli.output import table
-from rlx.hosts.cli.words import figure
+from rlx.hosts.cli.arguments import (
+    Args,
+    Data,
+    Parser,
+    add_picture,
+    add_trust,
+    obey_trust,
+    refuse_below_one,
+    refuse_picture,
+)
+from rlx.hosts.cli.format import NOTHING, figure, interval, number_or_text, percent
+from rlx.hosts.cli.output import exit_code_if, labelled, table
+from rlx.hosts.cli.progress import Count
 from rlx.runs import project
 
-KINDS = (".png", ".svg", ".pdf")
 
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("reference", metavar="RUN[:CHECKPOINT]", help="a run (its latest checkpoints)")
+def arguments(parser: Parser) -> None:
+    parser.add_argument("reference", metavar="RUN[:CHECKPOINT]", help="a run (default: its latest checkpoints)")
     parser.add_argument("parameters", nargs="+", metavar="NAME=VALUES", help="LOW:HIGH:COUNT[:log] or a list")
-    parser.add_argument("--episodes", type=int, default=10, metavar="N", help="episodes a seed and value (10)")
-    parser.add_argument(
-        "--share", type=float, default=0.8, metavar="X", help="share of the gain that must be kept (0.8)"
-    )
-    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=f"where to draw: {', '.join(KINDS)} (a PNG)")
+    parser.add_argument("--episodes", type=int, default=10, metavar="N", help="episodes per seed and value (10)")
+    parser.add_argument("--share", type=float, default=0.8, metavar="X", help="share of the gain to keep (0.8)")
+    add_picture(parser, where="a PNG in the run's folder")
+    add_trust(parser)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.compare.robustness import probe
-    from rlx.evaluate.parameter import parse
-    from rlx.hosts.plots.probed import draw
-    from rlx.runs.reference import resolve
+def run(args: Args) -> Data:
+    from rlx.compare.robustness.robustness_report import probe
+    from rlx.evaluate.robustness.env_parameter import parse_parameter
+    from rlx.hosts.plots.parameter_sweep import draw
+    from rlx.runs.run_reference import resolve
 
-    _refuse_nonsense(args)
+    obey_trust(args)
+    refuse_below_one(args, "episodes")
+    refuse_picture(args.out)
+    if not 0 < args.share <= 1:
+        raise UsageError(f"--share {args.share:g}: must be between 0 and 1", hint="--share 0.8")
     root = project.root()
     reference = resolve(args.reference, root)
-    found = probe(
-        reference, [parse(text) for text in args.parameters], root=root, episodes=args.episodes, share=args.share,
+    probes = probe(
+        reference,
+        [parse_parameter(text) for text in args.parameters],
+        root=root,
+        episodes=args.episodes,
+        share=args.share,
         progress=Count("episodes"),
-    )  # fmt: skip
+    )
     assert reference.run is not None
-    names = "_".join(one.file.stem if one.file else one.document["parameter"].replace(":", "_") for one in found)
-    out = args.out or reference.run.path / "plots" / f"probe_{names[:80]}.png"
-    draw([one.document for one in found], out=out)
-    absent = [note for note in found[0].document["notes"] if "has no checkpoint" in note]
+    names = [row.file.stem if row.file else row.document["parameter"].replace(":", "_") for row in probes]
+    out = args.out or reference.run.path / "plots" / f"probe_{'_'.join(names)[:80]}.png"
+    draw([row.document for row in probes], out=out)
+    _, absent = reference.present(default="latest", seed=None)
     return {
         "run": reference.run.name,
-        "probes": [{**one.document, "file": str(one.file.relative_to(root)) if one.file else None} for one in found],
+        "probes": [{**row.document, "file": row.file and str(row.file.relative_to(root))} for row in probes],
         "picture": str(out),
-        "exit_code": NotFound.exit_code if absent else 0,
+        "exit_code": exit_code_if(absent, NotFound),
     }
 
 
-def _refuse_nonsense(args: argparse.Namespace) -> None:
-    if args.episodes < 1:
-        raise UsageError(f"--episodes {args.episodes}: at least one episode")
-    if not 0 < args.share <= 1:
-        raise UsageError(f"--share {args.share:g}: between 0 and 1", hint="--share 0.8")
-    if args.out is not None and args.out.suffix.lower() not in KINDS:
-        raise UsageError(
-            f"cannot draw a `{args.out.suffix or args.out.name}` file", hint=f"end it in {', '.join(KINDS)}"
-        )
+def render(data: Data) -> str:
+    tail = labelled({"picture": data["picture"], "next": f"rlx stress {data['run']}"})
+    return "\n\n".join([*map(_probe, data["probes"]), tail])
 
 
-def render(data: dict[str, Any]) -> str:
-    lines: list[str] = []
-    for one in data["probes"]:
-        lines += [*_probe(one), ""]
-    return "\n".join([*lines, f"picture: {data['picture']}", f"next: rlx stress {data['run']}"])
+def _probe(probe: Data) -> str:
+    seeds = f"{len(probe['seeds'])} seeds × {probe['episodes']} episodes of {probe['env']} at each value"
+    header = [probe["parameter"], probe["metric"], "95 % interval", "kept", "interval", "random", "feasible"]
+    fields = {
+        "feasible": _range(probe),
+        "note": probe["notes"],
+        "stored": probe["file"] or "no: rlx cannot write to the run's folder",
+    }
+    rows = table(header, [_cells(point) for point in probe["points"]], right=range(1, 6))
+    return f"{probe['run']}: {seeds}\n{rows}\n{labelled(fields)}"
 
 
-def _probe(one: dict[str, Any]) -> list[str]:
-    header = [one["parameter"], one["metric"], "95 % interval", "kept", "interval", "random", "feasible"]
-    lines = [
-        f"{one['run']}: {len(one['seeds'])} seeds × {one['episodes']} episodes of {one['env']} at each value",
-        table(header, [_cells(point) for point in one["points"]], right=range(1, 6)),
-        f"feasible: {_range(one)}",
-        *(f"note: {note}" for note in one["notes"]),
-        f"kept: {one['file']}" if one["file"] else "not kept: the run's folder cannot be written to",
-    ]
-    return lines
-
-
-def _cells(point: dict[str, Any]) -> list[str]:
-    name = spelled(point["value"]) + (" (nominal)" if point["nominal"] else "")
+def _cells(point: Data) -> list[str]:
+    name = _value(point["value"])
+    if point["nominal"]:
+        name += " (nominal)"
     if point["refused"]:
-        return [name, "–", "–", "–", "–", "–", f"refused: {point['refused']}"]
-    is_open = point["kept_interval"] is not None and not point["sure"] and not point["nominal"]
-    answer = ("yes" if point["feasible"] else "no") + ("?" if is_open else "")
+        return [name, *[NOTHING] * 5, f"refused: {point['refused']}"]
+    answer = "yes" if point["feasible"] else "no"
+    if point["kept_interval"] is not None and not point["sure"] and not point["nominal"]:
+        answer += "?"
     return [
-        name, figure(point["mean"]), _interval(point["interval"]), _percent(point["kept"]),
-        _percents(point["kept_interval"]), figure(point["random"]), answer,
+        name, figure(point["mean"]), interval(point["interval"]), percent(point["kept"]),
+        interval(point["kept_interval"], percent), figure(point["random"]), answer,
     ]  # fmt: skip
 
 
-def _range(one: dict[str, Any]) -> str:
-    low, high = one["feasible"]["low"], one["feasible"]["high"]
+def _range(probe: Data) -> str:
+    low = probe["feasible"]["low"]
     if low is None:
-        values = [spelled(point["value"]) for point in one["points"] if point["feasible"]]
+        values = [_value(point["value"]) for point in probe["points"] if point["feasible"]]
         return ", ".join(values) or "nowhere"
-    rule = f"keeps {one['share']:.0%} of the gain over the random policy, and beats it there"
-    return f"{figure(low)} to {figure(high)} ({rule})"
+    rule = f"keeps {probe['share']:.0%} of the gain over the random policy, and beats it there"
+    return f"{figure(low)} to {figure(probe['feasible']['high'])} ({rule})"
 
 
-def spelled(value: Any) -> str:
-    """Return a value as people read it; None is the environment's own."""
+def _value(value: object) -> str:
     if value is None:
         return "as configured"
-    return figure(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
-
-
-def _interval(ends: list[float] | None) -> str:
-    return "–" if ends is None else f"[{figure(ends[0])}, {figure(ends[1])}]"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{round(share, 2) + 0.0:.0%}".replace("-", "−")  # + 0.0 turns −0 into 0
-
-
-def _percents(ends: list[float] | None) -> str:
-    return "–" if ends is None else f"[{_percent(ends[0])}, {_percent(ends[1])}]"
+    return number_or_text(value)

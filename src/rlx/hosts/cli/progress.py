@@ -1,185 +1,231 @@
-"""The live display of a run: every seed's step, rate, ETA and return; plain lines off a TTY."""
+"""The progress display on stderr: redrawn in place on a terminal, otherwise printed on news and now and then."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from rlx.hosts.cli.output import harmless, has_colour
-from rlx.hosts.cli.words import figure
-from rlx.launch import launch
-from rlx.runs.run import SUPERVISOR, Run, Seed
+from rlx.hosts.cli.format import counted, duration, figure
+from rlx.hosts.cli.output import harmless, has_colour, say
+from rlx.runs.run import JOBS, SUPERVISOR, Run, Seed
 from rlx.runs.status import COMPLETED, PREPARED, RUNNING
 from rlx.runs.summary import position
 
-REFRESH_SECONDS, GLANCE_SECONDS = 0.5, 0.02
-FIRST_SECONDS = 0.05  # until the first step is seen: a start is looked at closely
-LINE_SECONDS, SLOWEST_LINE_SECONDS = 10.0, 60.0
+if TYPE_CHECKING:
+    from rlx.hosts.cli.watch import Board
+    from rlx.loop.settle import train_seeds
+
+REDRAW_SECONDS = 0.2
+LINE_SECONDS = 10.0
+SLOWEST_LINE_SECONDS = 60.0
+REFRESH_SECONDS = 0.5
+FIRST_REFRESH_SECONDS = 0.05  # until the first step, so that a start is visible at once
+SUPERVISOR_POLL_SECONDS = 0.02
+COUNT_QUIET_SECONDS = 2.0
 RATE_SECONDS = 30.0
 STALL_SECONDS = 30.0
 
 
-class Progress:
-    """Reads a run's folder again and again and spells what it sees."""
+@dataclass(frozen=True)
+class Line:
+    """One line of the display. Off a terminal a change of `news` is printed at once, and a waiting line never."""
+
+    key: str
+    text: str
+    news: str = ""
+    is_waiting: bool = False
+
+
+class Display:
+    """Draw lines on stderr. Off a terminal a line is printed every ten seconds, later once per minute, never twice."""
+
+    def __init__(self, *, quiet_seconds: float = 0.0) -> None:
+        self._is_terminal = has_colour(sys.stderr)
+        self._began = time.monotonic()
+        self._next = self._began + quiet_seconds
+        if not self._is_terminal and not quiet_seconds:
+            self._next += LINE_SECONDS
+        self._height = 0
+        self._printed: dict[str, Line] = {}
+
+    def draw(self, lines: list[Line], *, is_last: bool = False) -> None:
+        """Show the current lines; the last call is always shown."""
+        now = time.monotonic()
+        is_due = is_last or now >= self._next
+        if self._is_terminal:
+            if is_due:
+                self._redraw([_one_line(line.text) for line in lines])
+                self._next = now + REDRAW_SECONDS
+            return
+        for line in lines:
+            before = self._printed.get(line.key, Line(line.key, ""))
+            is_news = bool(line.news) and line.news != before.news
+            if line.text != before.text and (is_news or is_due) and not line.is_waiting:
+                print(_one_line(line.text), file=sys.stderr, flush=True)
+                self._printed[line.key] = line
+        if is_due:
+            self._next = now + min(SLOWEST_LINE_SECONDS, max(LINE_SECONDS, (now - self._began) / 10))
+
+    def clear(self) -> None:
+        """Remove the lines from a terminal."""
+        if self._height:
+            self._redraw([])
+
+    def _redraw(self, lines: list[str]) -> None:
+        if self._height:
+            sys.stderr.write(f"\x1b[{self._height}A")
+        sys.stderr.write("".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
+        sys.stderr.flush()
+        self._height = len(lines)
+
+
+def _one_line(text: str) -> str:
+    return harmless(text).replace("\n", " ")
+
+
+class Count:
+    """Show how many of `things` are done and how long the rest takes, if it takes more than two seconds."""
+
+    def __init__(self, things: str) -> None:
+        self._things = things
+        self._began = time.monotonic()
+        self._display = Display(quiet_seconds=COUNT_QUIET_SECONDS)
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        if done == total:
+            self._display.clear()
+            return
+        text = f"{done:,} {self._things}"
+        if total is not None and done:
+            left = (time.monotonic() - self._began) * (total - done) / done
+            text = f"{done:,} of {total:,} {self._things}, {duration(left)} left"
+        self._display.draw([Line(self._things, text)])
+
+
+class SettleDisplay:
+    """Show what `settle` and `noise` are doing, how far they are, the cost so far, the time left and the leaning."""
+
+    def __init__(self) -> None:
+        self._display = Display()
+
+    def __call__(self, progress: train_seeds.SettleProgress) -> None:
+        cost = f"so far {duration(progress.cpu_seconds)} CPU, {duration(progress.wall_seconds)} wall"
+        parts = [progress.doing, f"{progress.share:.0%}", cost]
+        if progress.eta_seconds is not None:
+            parts.append(f"ETA {duration(progress.eta_seconds)}")
+        verdict = progress.verdict
+        if verdict and verdict.leaning == verdict.leaning:  # NaN before the first scores
+            parts.append(f"leaning {verdict.effect()} at {verdict.n[0]} v {verdict.n[1]}")
+        self._display.draw([Line("settle", " · ".join(parts), news=progress.doing)])
+
+    def say(self, text: str) -> None:
+        """Print a message above the display."""
+        self._display.clear()
+        say(text)
+
+
+def show(view: RunProgress | Board, *, timeout_seconds: float | None = None) -> None:
+    """Show a live view on stderr until it is over or the time is up; before the first step it is read more often."""
+    deadline = float("inf")
+    if timeout_seconds is not None:
+        deadline = time.monotonic() + timeout_seconds
+    display = Display()
+    while True:
+        lines = view.read()
+        is_last = view.is_over or time.monotonic() >= deadline
+        display.draw(lines, is_last=is_last)
+        if is_last:
+            return
+        view.rest(REFRESH_SECONDS if view.has_begun else FIRST_REFRESH_SECONDS)
+
+
+def follow(run: Run, *, timeout_seconds: float | None = None) -> Run:
+    """Show a run's progress on stderr until it ends or the time is up, and return its last state."""
+    progress = RunProgress(run.path)
+    show(progress, timeout_seconds=timeout_seconds)
+    return progress.run
+
+
+class RunProgress:
+    """The live view of a run: step, rate, ETA and return of every seed, read from the run's folder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seen: dict[int, deque[tuple[float, int]]] = {}
+        self._steps_seen: dict[int, deque[tuple[float, int]]] = {}
         self.has_begun = False
         self.run = Run(path)
         self._planned = self.run.planned_steps
 
     @property
     def is_over(self) -> bool:
-        return self.run.status != RUNNING
+        from rlx.launch import launch  # not for commands that only count
 
-    def read(self) -> list[str]:
-        """Look at the run anew and return a line a seed."""
+        return not launch.is_active(self.run)
+
+    def read(self) -> list[Line]:
+        """Read the run's folder and return one line per seed, and one about those in an executor's queue."""
         self.run = Run(self._path)
-        return [self._line(seed) for seed in self.run.seeds]
+        lines = [self._line(seed) for seed in self.run.seeds]
+        queued = ""
+        if (self._path / JOBS).exists():
+            from rlx.launch import launch
+
+            queued = launch.queue_status(self.run)
+        if queued:
+            lines.append(Line("queue", queued, news=queued))
+        return lines
 
     def rest(self, seconds: float) -> None:
-        """Sleep for so long, or until the supervisor is gone: nobody waits for the end of what has ended."""
-        supervisor, until = self._path / SUPERVISOR, time.monotonic() + seconds
+        """Sleep, at most until the supervisor has ended."""
+        supervisor = self._path / SUPERVISOR
+        deadline = time.monotonic() + seconds
         was_there = supervisor.exists()
-        while time.monotonic() < until and (supervisor.exists() or not was_there):
-            time.sleep(GLANCE_SECONDS)
+        while time.monotonic() < deadline and (supervisor.exists() or not was_there):
+            time.sleep(SUPERVISOR_POLL_SECONDS)
 
-    def _line(self, seed: Seed) -> str:
+    def _line(self, seed: Seed) -> Line:
         step, episode_return = position(seed)
         self.has_begun = self.has_begun or step > 0
         state = seed.status.state
-        parts = [f"seed {seed.number}", f"{state:11s}", *self._reached(step)]
-        rate = self._rate(seed.number, step) if state == RUNNING else 0.0
-        still = self._still(seed.number) if state == RUNNING else 0.0
-        if still > STALL_SECONDS:
-            parts.append(f"no step for {_duration(still)}")
-        elif rate > 0:
-            parts.append(f"{rate:,.0f} steps/s")
-            parts += [f"ETA {_duration(max(0, self._planned - step) / rate)}"] if self._planned else []
+        parts = [f"seed {seed.number}", f"{state:11s}", self._reached(step)]
+        if state == RUNNING:
+            parts += self._pace(seed.number, step)
         if episode_return is not None:
             parts.append(f"return {figure(episode_return)}")
         if state not in (RUNNING, COMPLETED) and seed.status.reason:
             parts.append(seed.status.reason)
-        return "  ".join(parts)
+        news = state
+        if state == RUNNING and step == 0:
+            news = ""
+        return Line(parts[0], "  ".join(parts), news, is_waiting=state == PREPARED)
 
-    def _reached(self, step: int) -> list[str]:
-        """Spell how far a seed is, of what is planned where somebody said that."""
-        if not self._planned:
-            return [f"{step:,} step{'' if step == 1 else 's'}"]
-        return [f"{step:,}/{self._planned:,}", f"{min(1.0, step / self._planned):4.0%}"]
+    def _reached(self, step: int) -> str:
+        if self._planned:
+            return f"{step:,}/{self._planned:,}  {min(1.0, step / self._planned):4.0%}"
+        return counted(step, "step")
 
-    def _rate(self, number: int, step: int) -> float:
-        """Return steps a second over the last half minute of training; 0 until there are two looks to compare."""
-        seen = self._seen.setdefault(number, deque())
+    def _pace(self, number: int, step: int) -> list[str]:
+        """Return steps per second over the last half minute and the ETA, or for how long there was no step."""
+        seen = self._steps_seen.setdefault(number, deque())
         now = time.monotonic()
         if step and (not seen or seen[-1][1] != step):
             seen.append((now, step))
         if not seen:
-            return 0.0
+            return []
         while len(seen) > 2 and now - seen[0][0] > RATE_SECONDS:
             seen.popleft()
-        (then, first) = seen[0]
-        return (step - first) / (now - then) if now > then else 0.0
-
-    def _still(self, number: int) -> float:
-        """Return for how many seconds a seed has been seen at the same step."""
-        seen = self._seen.get(number)
-        return time.monotonic() - seen[-1][0] if seen else 0.0
-
-
-def _duration(seconds: float) -> str:
-    whole = int(seconds)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
-
-
-class Display(Protocol):
-    """What is shown again and again."""
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything moves yet; until then it is looked at closely."""
-        ...
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is nothing more to come."""
-        ...
-
-    def read(self) -> list[str]:
-        """Look anew and return the lines to show."""
-        ...
-
-    def rest(self, seconds: float) -> None:
-        """Sleep for so long, or until there is news."""
-        ...
-
-
-def follow(run: Run, *, timeout_seconds: float | None = None) -> Run:
-    """Show a run's progress on stderr until it ends or the time is up, and return it as it is then."""
-    began = time.monotonic()
-    progress = Progress(launch.until_begun(run, timeout_seconds=timeout_seconds).path)
-    left = None if timeout_seconds is None else max(0.0, timeout_seconds - (time.monotonic() - began))
-    show(progress, timeout_seconds=left)
-    return progress.run
-
-
-def show(display: Display, *, timeout_seconds: float | None = None) -> None:
-    """Show something on stderr until it is over or the time is up."""
-    deadline = time.monotonic() + timeout_seconds if timeout_seconds is not None else float("inf")
-    screen = _Screen() if has_colour(sys.stderr) else _Lines()
-    is_last = False
-    while not is_last:
-        lines = [harmless(line).replace("\n", " ") for line in display.read()]
-        is_last = display.is_over or time.monotonic() >= deadline
-        screen.draw(lines, is_last=is_last)
-        if not is_last:
-            display.rest(REFRESH_SECONDS if display.has_begun else FIRST_SECONDS)
-
-
-class _Screen:
-    """Redraws the same lines in place."""
-
-    def __init__(self) -> None:
-        self._drawn = 0
-
-    def draw(self, lines: list[str], *, is_last: bool) -> None:
-        up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        sys.stderr.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
-        sys.stderr.flush()
-        self._drawn = len(lines)
-
-
-class _Lines:
-    """Prints a seed's line at its first step, when it ends and now and then between; one that waits says nothing.
-
-    Now and then is every ten seconds, and once a minute where it goes on for long. No line is printed twice.
-    """
-
-    def __init__(self) -> None:
-        self._printed: dict[str, str] = {}
-        self._began = time.monotonic()
-        self._next = self._began + LINE_SECONDS
-
-    def draw(self, lines: list[str], *, is_last: bool) -> None:
-        now = time.monotonic()
-        is_due = is_last or now >= self._next
-        for line in lines:
-            seed, state = line.split("  ")[:2]
-            before = self._printed.get(seed, "")
-            is_news = f"  {state.strip()}" not in before and not _is_waiting(line, state.strip())
-            is_shown = is_news or (is_due and state.strip() != PREPARED)
-            if line != before and is_shown:
-                print(line, file=sys.stderr, flush=True)
-                self._printed[seed] = line
-        if is_due:
-            self._next = now + min(SLOWEST_LINE_SECONDS, max(LINE_SECONDS, (now - self._began) / 10))
-
-
-def _is_waiting(line: str, state: str) -> bool:
-    """Say whether a seed has not made a step yet."""
-    return state == PREPARED or (state == RUNNING and ("  0/" in line or "  0 steps" in line))
+        still_seconds = now - seen[-1][0]
+        if still_seconds > STALL_SECONDS:
+            return [f"no step for {duration(still_seconds)}"]
+        first_time, first_step = seen[0]
+        if step == first_step:
+            return []
+        rate = (step - first_step) / (now - first_time)
+        parts = [f"{rate:,.0f} steps/s"]
+        if self._planned:
+            parts.append(f"ETA {duration(max(0, self._planned - step) / rate)}")
+        return parts

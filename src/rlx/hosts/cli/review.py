@@ -1,13 +1,12 @@
-"""Review a reward before it costs a training: unbounded, sparse, out of scale, farmable, terms and weights that miss.
+"""Find defects of a reward before a training: unbounded, sparse, badly scaled, exploitable, useless terms and weights.
 
-A file is read, never run. Of an environment (or a run's) the source is read where it is the project's, and the random
-policy plays ten episodes in it.
+rlx reads a file and never runs it. For an environment (or the environment of a run) rlx reads its source if it is part
+of the project, and plays ten episodes with the random policy.
 
-`--trajectories RUN` also pays the episodes that RUN keeps (`rlx eval RUN --keep-trajectories`) with the function and
-refuses it (exit 4) where it does not rank successes above failures. The function then runs, in a process of its own
-with limits on time, memory and what it writes; it is your code, and has your rights. Its parameters are any of:
-observation, action, next_observation, info, reward, terminated, truncated, step. It returns a number, or a number and a
-dict of terms.
+`--trajectories RUN` also rescores the episodes that RUN stores (`rlx eval RUN --keep-trajectories`) with the function.
+If the function does not rank successes above failures, rlx refuses it (exit code 4). The function then runs in its own
+process, with limits on time, memory and output, and with your rights. Its parameters are any of: observation, action,
+next_observation, info, reward, terminated, truncated, step. It returns a number, or a number and a dict of terms.
 
 Example: rlx review rewards.py:reward
          rlx review rewards.py:reward --trajectories hopper_ppo_001
@@ -15,59 +14,61 @@ Example: rlx review rewards.py:reward
          rlx review hopper_ppo_001
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
 from rlx.errors import Refused, UsageError
-from rlx.hosts.cli.findings import lines_of
-from rlx.hosts.cli.words import figure
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_trust, find_run, obey_trust
+from rlx.hosts.cli.format import figure
+from rlx.hosts.cli.output import exit_code_if, labelled
+from rlx.hosts.cli.render_findings import finding_lines
 from rlx.runs import project
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: Parser) -> None:
     parser.add_argument("target", metavar="FILE.py[:NAME]|ENV|RUN", help="a reward function, an environment, or a run")
-    parser.add_argument("--trajectories", metavar="RUN", help="pay what this run keeps with the function")
+    parser.add_argument("--trajectories", metavar="RUN", help="rescore this run's stored trajectories with it")
+    add_trust(parser)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.diagnose.review import review
+def run(args: Args) -> Data:
+    from rlx.diagnose.reward_review.review import review
 
+    obey_trust(args)
     root = project.tree() if ".py" in args.target else project.root()
     if args.trajectories is not None and ".py:" not in args.target:
-        raise UsageError(f"`{args.target}` does not name a function to pay trajectories with", hint="FILE.py:FUNCTION")
+        message = f"`{args.target}` is not a function that could rescore trajectories"
+        raise UsageError(message, hint="rlx review FILE.py:FUNCTION --trajectories RUN")
     data = {"target": args.target, **review(args.target, root=root).document(), "preflight": None}
-    return data if args.trajectories is None else _judged(data, args.trajectories)
+    if args.trajectories is not None:
+        data |= _rescored(data, args.trajectories)
+    return data
 
 
-def _judged(data: dict[str, Any], name: str) -> dict[str, Any]:
-    """Add what the function makes of a run's stored episodes."""
-    from rlx.launch.preflight import preflight
-    from rlx.runs.run import find
+def _rescored(data: Data, name: str) -> Data:
+    """Return the findings with those of the function on a run's stored episodes."""
+    from rlx.launch.reward_preflight import preflight
 
-    found = find(name, root=project.root())
-    judged = preflight(data["target"], found, root=project.tree())
+    run = find_run(name)
+    ranking = preflight(data["target"], run, root=project.tree())
     return {
-        **data,
-        "findings": [*(one.document() for one in judged.findings()), *data["findings"]],
-        "preflight": {"run": found.name, **judged.document()},
-        "exit_code": Refused.exit_code if judged.is_refused else 0,
+        "findings": [*(finding.document() for finding in ranking.findings()), *data["findings"]],
+        "preflight": {"run": run.name, **ranking.document()},
+        "exit_code": exit_code_if(ranking.is_refused, Refused),
     }
 
 
-def render(data: dict[str, Any]) -> str:
-    lines = [f"looked at: {what}" for what in data["looked_at"]] + [f"note: {note}" for note in data["notes"]]
-    lines += _preflight_lines(data["preflight"]) if data["preflight"] else []
-    return "\n".join([*lines, "", *lines_of(data["findings"])])
+def render(data: Data) -> str:
+    head = labelled({"looked at": data["looked_at"], "note": data["notes"], **_ranking(data["preflight"])})
+    return "\n".join([head, "", *finding_lines(data["findings"])])
 
 
-def _preflight_lines(judged: dict[str, Any]) -> list[str]:
-    paid = judged["paid"]
-    answer = "refused" if judged["is_refused"] else "passed"
-    return [
-        f"preflight: {answer} on {judged['successes']} successes and {judged['failures']} failures of {judged['run']}",
-        f"a success is paid more than a failure: {judged['auc']:.0%} of pairs "
-        f"(the reward they were played with: {judged['auc_before']:.0%}; at least {judged['least_auc']:.0%})",
-        f"mean pay: {figure(paid['success'])} a success, {figure(paid['failure'])} a failure",
-    ]
+def _ranking(ranking: Data | None) -> dict[str, str]:
+    if ranking is None:
+        return {}
+    answer = "refused" if ranking["is_refused"] else "passed"
+    episodes = f"{ranking['successes']} successes and {ranking['failures']} failures of {ranking['run']}"
+    before = f"the stored reward: {ranking['auc_before']:.0%}; required: {ranking['least_auc']:.0%}"
+    paid = ranking["paid"]
+    return {
+        "preflight": f"{answer} on {episodes}",
+        "a success scores above a failure": f"{ranking['auc']:.0%} of pairs ({before})",
+        "mean score": f"{figure(paid['success'])} for a success, {figure(paid['failure'])} for a failure",
+    }

@@ -1,74 +1,82 @@
-"""Delete runs, with everything in their folders. Asks first; off a terminal it wants --yes.
+"""Delete runs with everything in their folders. rlx asks first; without a terminal it needs --yes.
 
-A study's runs are its evidence, and stay.
+rlx does not delete the runs of a study: they are its evidence.
 
 Example: rlx rm cartpole_ppo_001 cartpole_ppo_002 --yes
 """
 
-from __future__ import annotations
-
-import argparse
 import os
 import sys
-from typing import Any
 
 from rlx.errors import Interrupted, Refused, UsageError
-from rlx.hosts.cli import words
+from rlx.hosts.cli.arguments import Args, Data, Parser, find_run, find_runs
+from rlx.hosts.cli.format import size
 from rlx.hosts.cli.output import say
 from rlx.runs import project
-from rlx.runs.run import Run, find
+from rlx.runs.run import JOBS, Run, is_pattern
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's whole name")
+def arguments(parser: Parser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="the whole name of a run, or a pattern: 'old_*'")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     from rlx.runs import store
 
-    doomed = list({found.path: found for found in map(_whole_name, args.runs)}.values())
-    for found in doomed:
-        store.refuse_running(found)
-        _refuse_evidence(found)
-    sizes = [_size(found) for found in doomed]
+    runs = list({run.path: run for reference in args.runs for run in _chosen(reference)}.values())
+    for run in runs:
+        store.refuse_training(run, notice=say)
+        _refuse_queued(run)
+    _refuse_evidence(runs)
+    names = [run.name for run in runs]
+    files = [path for run in runs for path in run.path.rglob("*") if not path.is_dir()]
+    total = sum(path.lstat().st_size for path in files)
     if not args.yes:
-        _ask(doomed, sum(sizes))
-    for found in doomed:
-        store.delete(found)
-    return {"deleted": [found.name for found in doomed], "bytes": sum(sizes)}
+        _ask(" ".join(names), total)
+    for run in runs:
+        store.delete(run)
+    return {"deleted": names, "bytes": total}
 
 
-def _whole_name(reference: str) -> Run:
-    """Find a run, but not by a part of its name: what is deleted is named in full."""
-    found = find(reference, root=project.root())
-    if found.name != os.path.basename(os.path.normpath(reference)):  # noqa: PTH119
-        raise UsageError(f"`{reference}` is not a run's whole name", hint=f"rlx rm {found.name}")
-    return found
+def _chosen(reference: str) -> list[Run]:
+    """Find the runs that a pattern matches, or one run, but not by a part of its name."""
+    if is_pattern(reference):
+        return find_runs([reference])
+    run = find_run(reference)
+    if run.name != os.path.basename(os.path.normpath(reference)):  # noqa: PTH119
+        raise UsageError(f"`{reference}` is not the whole name of a run", hint=f"rlx rm {run.name}")
+    return [run]
 
 
-def _refuse_evidence(found: Run) -> None:
-    """Raise where a study's ledger names the run: its scores, and what it has spent, rest on it."""
-    from rlx.study.study import studies
+def _refuse_queued(run: Run) -> None:
+    """Raise if an executor has jobs of the run: they would fail without their folder."""
+    from rlx.launch import launch
 
-    for study in studies(project.root()):
-        if any(job.run == found.name for job in study.state().jobs.values()):
-            says = f"{found.name} is evidence of the study {study.name}: its ledger names it"
-            raise Refused(says, hint=f"rlx study log {study.name}")
+    if (run.path / JOBS).exists() and launch.is_active(run):
+        raise Refused(f"{run.name} is in its executor's queue", hint=f"stop it first: rlx stop {run.name}")
 
 
-def _size(found: Run) -> int:
-    return sum(path.lstat().st_size for path in found.path.rglob("*") if not path.is_dir())
+def _refuse_evidence(runs: list[Run]) -> None:
+    """Raise if a study's ledger names one of the runs: the study's scores and spending depend on it."""
+    from rlx.study.study_folder import list_studies
+
+    for study in list_studies(project.root()):
+        named = {job.run for job in study.state().jobs.values()}
+        for run in runs:
+            if run.name not in named:
+                continue
+            message = f"{run.name} is evidence of the study {study.name}: its ledger names it"
+            raise Refused(message, hint=f"rlx study log {study.name}")
 
 
-def _ask(doomed: list[Run], size: int) -> None:
-    names = " ".join(found.name for found in doomed)
+def _ask(names: str, total: int) -> None:
     if not (sys.stdin and sys.stdin.isatty()):
-        raise UsageError(f"nobody to ask whether to delete {names}", hint=f"rlx rm {names} --yes")
-    say(f"delete {names} ({words.size(size)})? [y/N] ")
+        raise UsageError(f"cannot ask without a terminal whether to delete {names}", hint=f"rlx rm {names} --yes")
+    say(f"delete {names} ({size(total)})? [y/N] ")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Interrupted("nothing was deleted")
 
 
-def render(data: dict[str, Any]) -> str:
-    return f"deleted {' '.join(data['deleted'])} ({words.size(data['bytes'])})"
+def render(data: Data) -> str:
+    return f"deleted {' '.join(data['deleted'])} ({size(data['bytes'])})"

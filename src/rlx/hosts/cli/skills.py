@@ -1,9 +1,9 @@
-"""Install rlx's skills for coding agents, or remove them; asks nothing.
+"""Install rlx's skills for coding agents, or remove them. rlx asks nothing.
 
-Claude Code reads `.claude/skills`, Codex and others `.agents/skills`, in a project or in the home. A file you edited is
-never overwritten or removed. Codex also gets one marked block in AGENTS.md, which `uninstall` takes out to the byte.
-The plug-in has the same skills, and a hook and the MCP server with them: install one or the other
-(`rlx skills list` prints the plug-in's commands). `check` ends with 1 where something installed is not up to date.
+Claude Code reads `.claude/skills`, Codex and others `.agents/skills`, in a project or in the home folder. rlx never
+overwrites or removes a file that you edited. Codex also gets a marked block in AGENTS.md, which `uninstall` removes.
+The plug-in contains the same skills, a hook and the MCP server: install either the plug-in or the skills (`rlx skills
+list` prints the plug-in's commands). If something installed is not up to date, the exit code of `check` is 1.
 
 Example: rlx skills install all
          rlx skills install claude --user --dry-run
@@ -14,40 +14,44 @@ Example: rlx skills install all
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
-from rlx.hosts.cli.output import table
+from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.output import labelled, table
 from rlx.runs import project
 
-_WORDS = {"write": "written", "update": "updated", "same": "up to date", "kept": "kept, you edited it",
-          "remove": "removed", "gone": "gone already"}  # fmt: skip
+if TYPE_CHECKING:
+    from rlx.hosts.agents.install import InstallPlace
+
+_DONE = {"write": "written", "update": "updated", "kept": "kept, because you edited it", "remove": "removed",
+         "gone": "already removed"}  # fmt: skip
+_DUE = {"write": "missing", "update": "old", "kept": "edited by you", "remove": "of an older version"}
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="install|uninstall|list|check")
-    for name, summary in (("install", "write the skills, or bring them up to date"), ("uninstall", "remove them")):
+    for name, summary in (("install", "write or update the skills"), ("uninstall", "remove them")):
         action = actions.add_parser(name, help=summary)
-        action.add_argument("host", nargs="?", choices=("claude", "codex", "all"), default="all", help="whose (all)")
+        action.add_argument("host", nargs="?", choices=("claude", "codex", "all"), default="all", help="(default: all)")
         scope = action.add_mutually_exclusive_group()
         scope.add_argument("--project", action="store_true", help="in this project (the default)")
-        scope.add_argument("--user", action="store_true", help="in the home, for every project")
-        action.add_argument("--dry-run", action="store_true", help="say what would change, change nothing")
-    actions.add_parser("list", help="name the skills, and the commands of the plug-in")
-    actions.add_parser("check", help="say whether what is installed is up to date")
+        scope.add_argument("--user", action="store_true", help="in the home folder, for every project")
+        action.add_argument("--dry-run", action="store_true", help="print the changes without making them")
+    actions.add_parser("list", help="list the skills and the commands that install the plug-in")
+    actions.add_parser("check", help="check whether the installed files are up to date")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    data: dict[str, Any] = {"list": _list, "check": _check}.get(args.action, _change)(args)
+def run(args: Args) -> Data:
+    data: Data = {"list": _list, "check": _check}.get(args.action, _change)(args)
     return {"action": args.action, **data}
 
 
-def _change(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.hosts import install
+def _change(args: Args) -> Data:
+    from rlx.hosts.agents import install
 
     hosts = install.HOSTS if args.host == "all" else (args.host,)
-    places = install.places(hosts, root=project.root(), is_user=args.user)
-    plans = [install.planned(each) if args.action == "install" else install.planned_removal(each) for each in places]
+    plan_of = install.planned if args.action == "install" else install.planned_removal
+    plans = [plan_of(place) for place in install.places(hosts, root=project.root(), is_user=args.user)]
     if not args.dry_run:
         for plan in plans:
             install.apply(plan)
@@ -62,40 +66,30 @@ def _change(args: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _list(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.hosts import shipped
+def _list(args: Args) -> Data:
+    from rlx.hosts.agents import packaged_skills
 
-    market = str(shipped.PLUGIN.parent)
     skills = [
-        {"name": one.name, "description": one.description, "topics": [path.stem for path in one.references]}
-        for one in shipped.skills()
+        {"name": skill.name, "description": skill.description, "topics": [path.stem for path in skill.references]}
+        for skill in packaged_skills.skills()
     ]
-    agents = [path.stem for _, path in shipped.agent_files()]
-    return {"skills": skills, "agents": agents, "plugin": _plugin_commands(market), "next": "rlx skills install all"}
+    agents = [path.stem for _, path in packaged_skills.agent_files()]
+    commands = packaged_skills.plugin_commands()
+    return {"skills": skills, "agents": agents, "plugin": commands, "next": "rlx skills install all"}
 
 
-def _plugin_commands(market: str) -> dict[str, list[str]]:
-    """Return the clients' own commands that install the plug-in out of this package."""
-    from shlex import quote
-
-    return {
-        "claude": [f"claude plugin marketplace add {quote(market)}", "claude plugin install rlx@rlx"],
-        "codex": [f"codex plugin marketplace add {quote(market)}", "codex plugin add rlx@rlx"],
-    }
-
-
-def _check(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.hosts import install
+def _check(args: Args) -> Data:
+    from rlx.hosts.agents import install
 
     root = project.root()
-    every = [place for is_user in (False, True) for place in install.places(install.HOSTS, root=root, is_user=is_user)]
-    found = [_state(place) for place in every if place.manifest.is_file()]
-    is_current = all(one["is_current"] for one in found)
-    return {"installed": found, "is_current": is_current, "exit_code": 0 if is_current else 1}
+    places = [*install.places(root=root, is_user=False), *install.places(root=root, is_user=True)]
+    installed = [_state(place) for place in places if place.manifest.is_file()]
+    is_current = all(state["is_current"] for state in installed)
+    return {"installed": installed, "is_current": is_current, "exit_code": int(not is_current)}
 
 
-def _state(place: Any) -> dict[str, Any]:
-    from rlx.hosts import install
+def _state(place: InstallPlace) -> Data:
+    from rlx.hosts.agents import install
 
     plan = install.planned(place)
     return {
@@ -108,45 +102,39 @@ def _state(place: Any) -> dict[str, Any]:
     }
 
 
-def render(data: dict[str, Any]) -> str:
+def render(data: Data) -> str:
     if data["action"] == "list":
-        return _listed(data)
-    return _checked(data) if data["action"] == "check" else _changed(data)
-
-
-def _changed(data: dict[str, Any]) -> str:
+        return _render_list(data)
+    if data["action"] == "check":
+        return _render_check(data["installed"])
     lines = []
     for place in data["places"]:
-        would = " (dry run: nothing was changed)" if data["is_dry_run"] else ""
-        lines.append(f"{place['host']}: {place['folder']}: {place['changes']} changed{would}")
-        lines += [f"  {_WORDS[one['change']]}: {one['file']}" for one in place["files"] if one["change"] != "same"]
+        note = " (dry run: nothing was changed)" if data["is_dry_run"] else ""
+        lines.append(f"{place['host']}: {place['folder']}: {place['changes']} changed{note}")
+        lines += [f"  {_DONE[file['change']]}: {file['file']}" for file in place["files"] if file["change"] in _DONE]
     return "\n".join([*lines, f"next: {data['next']}"])
 
 
-def _listed(data: dict[str, Any]) -> str:
-    rows = [[one["name"], one["description"]] for one in data["skills"]]
-    lines = [table(["skill", "description"], rows), f"agents (Claude Code): {', '.join(data['agents'])}", ""]
-    for host, commands in data["plugin"].items():
-        lines += [f"plug-in for {host}: {command}" for command in commands]
-    return "\n".join([*lines, f"next: {data['next']}"])
+def _render_list(data: Data) -> str:
+    rows = [[skill["name"], skill["description"]] for skill in data["skills"]]
+    commands = {f"plug-in for {host}": words for host, words in data["plugin"].items()}
+    agents = f"agents (Claude Code): {', '.join(data['agents'])}"
+    return f"{table(['skill', 'description'], rows)}\n{agents}\n\n{labelled({**commands, 'next': data['next']})}"
 
 
-def _checked(data: dict[str, Any]) -> str:
-    if not data["installed"]:
-        return "nothing is installed here or in the home\nnext: rlx skills install all"
+def _render_check(installed: list[Data]) -> str:
+    if not installed:
+        return "nothing is installed here or in the home folder\nnext: rlx skills install all"
     lines = []
-    for one in data["installed"]:
-        state = "up to date" if one["is_current"] else f"not up to date (installed by {one['version']})"
-        lines.append(f"{one['host']} ({one['scope']}): {state}: {one['folder']}")
-        lines += [f"  {_due(step)}: {step['file']}" for step in one["files"]]
-    old = [one for one in data["installed"] if not one["is_current"]]
-    hosts = {one["host"] for one in old}
-    scope = " --user" if any(one["scope"] == "user" for one in old) else ""
-    again = f"rlx skills install {hosts.pop() if len(hosts) == 1 else 'all'}{scope}"
-    return "\n".join([*lines, f"next: {again if old else 'rlx skills list'}"])
-
-
-def _due(step: dict[str, str]) -> str:
-    return {"write": "missing", "update": "old", "remove": "of an older version", "kept": "edited by you"}.get(
-        step["change"], step["change"]
-    )
+    for place in installed:
+        state = "up to date" if place["is_current"] else f"not up to date (installed by {place['version']})"
+        lines.append(f"{place['host']} ({place['scope']}): {state}: {place['folder']}")
+        lines += [f"  {_DUE.get(file['change'], file['change'])}: {file['file']}" for file in place["files"]]
+    old = [place for place in installed if not place["is_current"]]
+    if not old:
+        return "\n".join([*lines, "next: rlx skills list"])
+    hosts = {place["host"] for place in old}
+    command = f"rlx skills install {hosts.pop() if len(hosts) == 1 else 'all'}"
+    if any(place["scope"] == "user" for place in old):
+        command += " --user"
+    return "\n".join([*lines, f"next: {command}"])

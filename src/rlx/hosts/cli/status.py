@@ -1,47 +1,47 @@
-"""Show where a study stands: approval, budget, head and incumbent, open jobs, and every candidate.
+"""Show the state of a study: approval, budget, head and incumbent, open jobs, and every candidate.
 
 Example: rlx status
 """
 
-from __future__ import annotations
+from rlx.errors import EvidenceInvalid
+from rlx.hosts.cli.arguments import Args, Data, add_study, find_study
+from rlx.hosts.cli.format import NOTHING, duration, in_brackets
+from rlx.hosts.cli.next import candidate_table, seeds_left
+from rlx.hosts.cli.output import exit_code_if, labelled
 
-import argparse
-from typing import Any
-
-from rlx.hosts.cli.next import recent, seeds
-from rlx.hosts.cli.words import duration
-from rlx.runs import project
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+arguments = add_study
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.proceed import status
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.loop.study.study_status import status
 
-    return status(find(project.root(), args.study))
+    data = status(find_study(args.study))
+    return {**data, "exit_code": exit_code_if(data["integrity"], EvidenceInvalid)}
 
 
-def render(data: dict[str, Any]) -> str:
+def render(data: Data) -> str:
     left = data["left"]
-    reserved = f"reserved by jobs: {_amount(data['reserved'])}; " if data["jobs"] else ""
-    lines = [
-        f"study: {data['task']}/{data['study']}",
-        f"contract: {data['status']}" + (f" ({'; '.join(data['missing'])})" if data["missing"] else ""),
-        f"approval: {data['approval']}",
-        f"metric: {data['metric']}",
-        f"head: {data['head']}   incumbent: {data['incumbent'] or '–'}",
-        f"spent: {_amount(data['spent'])}; {reserved}left: {seeds(left)}, {duration(left['seconds'])}",
-    ]
-    lines += [f"job: {job['run']} ({job['candidate']}, {job['phase']}, {job['state']})" for job in data["jobs"]]
-    lines += [f"ledger: {one}" for one in data["violations"]]
-    lines += [f"warning: {one}" for one in data["warnings"]]
-    if data["candidates"]:
-        lines += ["", recent(data["candidates"]), ""]
-    return "\n".join([*lines, f"next: {data['command']}"])
+    budget = [_amount(data["spent"])]
+    if data["jobs"]:
+        budget.append(f"reserved by jobs: {_amount(data['reserved'])}")
+    budget.append(f"left: {seeds_left(left)}, {duration(left['seconds'])}")
+    head = labelled({
+        "NOT sound": data["integrity"],
+        "study": f"{data['task']}/{data['study']}",
+        "contract": data["status"] + in_brackets("; ".join(data["missing"])),
+        "approval": data["approval"],
+        "metric": data["metric"],
+        "head": f"{data['head']}   incumbent: {data['incumbent'] or NOTHING}",
+        "spent": "; ".join(budget),
+        "job": [f"{job['run']} ({job['candidate']}, {job['phase']}, {job['state']})" for job in data["jobs"]],
+        "ledger": data["violations"],
+        "warning": data["warnings"],
+    })  # fmt: skip
+    following = f"next: {data['command']}"
+    if not data["candidates"]:
+        return f"{head}\n{following}"
+    return f"{head}\n\n{candidate_table(data['candidates'])}\n\n{following}"
 
 
-def _amount(of: dict[str, Any]) -> str:
-    return f"{of['seeds']} seeds, {duration(of['seconds'])}"
+def _amount(budget: Data) -> str:
+    return f"{budget['seeds']} seeds, {duration(budget['seconds'])}"

@@ -1,46 +1,51 @@
-"""Suggest what to run next on the strength of a run's findings, the likeliest to help first.
+"""Suggest what to run next, based on a run's findings. The command that most likely helps comes first.
 
-Every line is a command that works as it stands, from this folder.
+Every command works from this folder without changes.
 
 Example: rlx suggest cartpole_ppo_001
 """
 
-from __future__ import annotations
-
-import argparse
 import os
 import shlex
-from typing import Any
 
-from rlx.runs import project
-from rlx.runs.run import SNAPSHOT, find
+from rlx.hosts.cli.arguments import Args, Data, add_runs, for_each_run, render_each
+from rlx.hosts.cli.output import labelled
+from rlx.runs.run import SNAPSHOT, Run
 
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a run's name")
+arguments = add_runs
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.diagnose.analyze import analyze, missing, verdict
+def run(args: Args) -> Data:
+    return for_each_run(args.run, _suggestions)
+
+
+def _suggestions(run: Run) -> Data:
+    from rlx.diagnose.analyze import analyze, health, missing
     from rlx.diagnose.diagnose import diagnose
-    from rlx.diagnose.reading import read
+    from rlx.diagnose.load_case import read_case
     from rlx.diagnose.suggest import suggest
 
-    found = find(args.run, root=project.root())
-    case = read(found)
+    case = read_case(run)
     diagnosis = diagnose(case)
-    commands = suggest(case, diagnosis, snapshot=os.path.relpath(found.path / SNAPSHOT))
+    commands = suggest(case, diagnosis, snapshot=os.path.relpath(run.path / SNAPSHOT))
     return {
         "run": case.name,
-        "health": verdict(diagnosis.findings, analyze(case).answer),
-        "commands": [{"command": shlex.join(one.words), "why": one.why, "rule": one.rule} for one in commands],
+        "health": health(diagnosis.findings, analyze(case).answer),
+        "commands": [{"command": shlex.join(row.words), "why": row.why, "rule": row.rule} for row in commands],
         "missing": list(missing(case)),
     }
 
 
-def render(data: dict[str, Any]) -> str:
-    lines = [f"run: {data['run']}", f"health: {data['health']}"]
-    for number, one in enumerate(data["commands"], start=1):
-        lines += ["", f"{number}. {one['command']}", f"   {one['rule'] + ': ' if one['rule'] else ''}{one['why']}"]
-    lines += ["", "nothing to run: the run holds nothing yet"] if not data["commands"] else []
-    return "\n".join([*lines, *([""] if data["missing"] else []), *(f"missing: {what}" for what in data["missing"])])
+def render(data: Data) -> str:
+    return render_each(_render, data)
+
+
+def _render(data: Data) -> str:
+    blocks = [labelled({"run": data["run"], "health": data["health"]})]
+    for number, row in enumerate(data["commands"], start=1):
+        reason = ": ".join(filter(None, [row["rule"], row["why"]]))
+        blocks.append(f"{number}. {row['command']}\n   {reason}")
+    if not data["commands"]:
+        blocks.append("nothing to suggest: the run has no data yet")
+    blocks.append(labelled({"missing": data["missing"]}))
+    return "\n\n".join(filter(None, blocks))

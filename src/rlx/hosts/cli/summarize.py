@@ -1,97 +1,98 @@
-"""Summarise a run, or the runs of this project, in a few lines: what came out, and what failed.
+"""Summarise a run, the runs that a pattern matches, or all runs of this project: results and failures.
 
-Without RUN it is the whole project; --since leaves out what is older: a time span (2h, 3d) or a day (2026-01-31).
+Without RUN, rlx summarises the whole project. --since leaves out runs older than a time span (2h, 3d) or a day.
 
 Example: rlx summarize cartpole_ppo_001
+         rlx summarize 'cartpole_*'
          rlx summarize --since 2d
 """
 
-from __future__ import annotations
-
-import argparse
 import re
 import time
-from typing import Any
 
 from rlx.errors import UsageError
-from rlx.hosts.cli import words
-from rlx.hosts.cli.output import table
+from rlx.hosts.cli.analyze import run_title
+from rlx.hosts.cli.arguments import Args, Data, Parser, find_run, find_runs
+from rlx.hosts.cli.format import NOTHING, counted, figure, in_brackets, timespan
+from rlx.hosts.cli.output import labelled, table
 from rlx.runs import project
-from rlx.runs.run import Run, find, names
+from rlx.runs.run import Run, is_pattern, names
+from rlx.runs.summary import UNREADABLE, created
 
 MOST = 20
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", help="a run's name; without it, all runs of the project")
-    parser.add_argument("--since", metavar="TIME", help="runs made since: 2h, 3d, or 2026-01-31")
-    parser.add_argument("--all", action="store_true", help=f"show every run, not the newest {MOST}")
+def arguments(parser: Parser) -> None:
+    parser.add_argument("run", nargs="?", metavar="RUN", help="a run, or a pattern: 'cartpole_*' (default: all runs)")
+    parser.add_argument("--since", metavar="TIME", help="only runs created since: 2h, 3d, or 2026-01-31")
+    parser.add_argument("--all", action="store_true", help=f"show every run, not only the newest {MOST}")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.diagnose.reading import read
+def run(args: Args) -> Data:
+    from rlx.diagnose.load_case import read_case
     from rlx.diagnose.summarize import summarize, summarize_all
 
-    root = project.root()
-    if args.run:
+    if args.run and not is_pattern(args.run):
         if args.since:
             raise UsageError("--since chooses among the project's runs", hint="rlx summarize --since 2d")
-        return summarize(read(find(args.run, root=root)))
+        return summarize(read_case(find_run(args.run)))
+    root = project.root()
+    runs = find_runs([args.run]) if args.run else [Run(project.runs_folder(root) / name) for name in names(root)]
     oldest = _moment(args.since) if args.since else 0.0
-    found = [Run(project.runs_folder(root) / name) for name in names(root)]
-    chosen = sorted((one for one in found if _created(one) >= oldest), key=_created, reverse=True)
-    told = summarize_all([read(one) for one in chosen])
-    return {**told, "total": len(chosen), "since": args.since, "is_all": args.all}
+    chosen = sorted((run for run in runs if _created(run) >= oldest), key=_created, reverse=True)
+    summary = summarize_all([read_case(run) for run in chosen])
+    return {**summary, "total": len(chosen), "since": args.since, "is_all": args.all}
 
 
 def _created(run: Run) -> float:
     try:
-        return float(run.metadata.get("created") or 0.0)
-    except (OSError, ValueError, TypeError):
+        return created(run)
+    except UNREADABLE:
         return 0.0
 
 
 def _moment(text: str) -> float:
     """Read a day, or a time span before now."""
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        try:
-            return time.mktime(time.strptime(text, "%Y-%m-%d"))
-        except ValueError:
-            raise UsageError(f"--since {text}: no such day", hint="--since 2026-01-31") from None
-    return time.time() - words.timespan(text)
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return time.time() - timespan(text)
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%d"))
+    except ValueError:
+        raise UsageError(f"--since {text}: no such day", hint="--since 2026-01-31") from None
 
 
-def render(data: dict[str, Any]) -> str:
-    return _project(data) if "runs" in data else _run(data)
+def render(data: Data) -> str:
+    if "runs" in data:
+        return _project(data)
+    return labelled({
+        "run": run_title(data),
+        "seeds": ", ".join(f"{count} {state}" for state, count in data["states"].items()) or "none",
+        data["metric"]: f"{figure(data['score'])}, mean over {counted(data['scored'], 'seed')}"
+        f" (random policy {figure(data['random'])})",
+        "what happened": data["line"],
+        "health": data["health"] + in_brackets(", ".join(data["findings"])),
+        "missing": data["missing"],
+        "next": f"rlx diagnose {data['run']}",
+    })  # fmt: skip
 
 
-def _run(data: dict[str, Any]) -> str:
-    states = ", ".join(f"{count} {state}" for state, count in data["states"].items()) or "no seeds"
-    lines = [
-        f"run: {data['run']} ({data['algo'] or 'unknown algorithm'} on {data['env'] or 'unknown environment'})",
-        f"seeds: {states}",
-        f"score: {words.figure(data['score'])} (random policy {words.figure(data['random'])})",
-        f"what happened: {data['line']}",
-        f"health: {data['health']}" + (f" ({', '.join(data['findings'])})" if data["findings"] else ""),
-        *(f"missing: {what}" for what in data["missing"]),
-    ]
-    return "\n".join([*lines, f"next: rlx diagnose {data['run']}"])
-
-
-def _project(data: dict[str, Any]) -> str:
-    if not data["runs"]:
-        return f"no runs{' since ' + data['since'] if data['since'] else ''}\n\nnext: rlx ls"
+def _project(data: Data) -> str:
+    runs = data["runs"]
+    if not runs:
+        since = f" since {data['since']}" if data["since"] else ""
+        return f"no runs{since}\n\nnext: rlx ls"
+    shown = runs if data["is_all"] else runs[:MOST]
+    rows = [[run["run"], run["env"] or NOTHING, run["algo"] or NOTHING, run["differs"] or NOTHING, run["answer"],
+             figure(run["score"]), run["metric"], run["health"], " ".join(run["findings"][:2])]
+            for run in shown]  # fmt: skip
     health = ", ".join(f"{count} {word}" for word, count in data["health"].items())
-    shown = data["runs"] if data["is_all"] else data["runs"][:MOST]
-    rows = [[run["run"], run["env"] or words.NOTHING, run["algo"] or words.NOTHING, run["answer"],
-             words.figure(run["score"]), run["health"], " ".join(run["findings"][:2])] for run in shown]  # fmt: skip
-    lines = [f"{words.plural(data['total'], 'run')}: {health}", *_best(data["best"]), ""]
-    lines.append(table(["run", "env", "algo", "answer", "score", "health", "first findings"], rows, right=(4,)))
-    lines += [f"{data['total'] - len(shown):,} older ones: rlx summarize --all"] if len(shown) < data["total"] else []
-    worst = next((run["run"] for run in data["runs"] if run["health"] == "needs attention"), data["runs"][0]["run"])
-    return "\n".join([*lines, "", f"next: rlx diagnose {worst}"])
-
-
-def _best(best: dict[str, dict[str, Any]]) -> list[str]:
-    return [f"best on {env}: {words.figure(one['score'])} ({one['run']}; random policy {words.figure(one['random'])})"
-            for env, one in best.items()]  # fmt: skip
+    lines = [f"{counted(data['total'], 'run')}: {health}"]
+    for env, best in data["best"].items():
+        score = f"{best['metric']} {figure(best['score'])}"
+        lines.append(f"best on {env}: {score} ({best['run']}; random policy {figure(best['random'])})")
+    header = ["run", "env", "algo", "differs", "answer", "score", "metric", "health", "first findings"]
+    lines += ["", table(header, rows, right=(5,))]
+    if len(shown) < data["total"]:
+        lines.append(f"{data['total'] - len(shown):,} older runs: rlx summarize --all")
+    worst = next((run for run in runs if run["health"] == "needs attention"), runs[0])
+    return "\n".join([*lines, "", f"next: rlx diagnose {worst['run']}"])

@@ -1,25 +1,15 @@
-"""Remove tags from a run.
+"""Remove tags from a run, or from every run that a pattern matches.
 
 Example: rlx untag cartpole_ppo_001 paper
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
+from rlx.hosts.cli.arguments import Args, Data, for_each_run
+from rlx.hosts.cli.tag import arguments as arguments
 from rlx.hosts.cli.tag import render as render
-from rlx.runs import project
-from rlx.runs.run import find
+from rlx.hosts.cli.tag import tags_of
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a run's name")
-    parser.add_argument("tags", nargs="+", metavar="TAG", help="one or more tags")
-
-
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     from rlx.runs import store
 
-    untagged = store.untag(find(args.run, root=project.root()), *args.tags)
-    return {"run": untagged.name, "tags": list(untagged.tags)}
+    return for_each_run(args.run, lambda run: tags_of(store.untag(run, *args.tags)))

@@ -1,7 +1,7 @@
-"""Show a run live until it ends: progress and open alarms (the rules of `rlx diagnose`); Ctrl-C only leaves it.
+"""Show a run live until it ends: progress and alarms (the rules of `rlx diagnose`). Ctrl-C leaves the run training.
 
---all shows every run that trains, until none does. Exit code: 0 completed or still running, 5 where a run failed, was
-stopped by a rule of its config, was interrupted or lost.
+--all shows every run that trains, until none does. The exit code is 0 if runs completed or still run, and 5 if a run
+failed, was stopped by a rule of its config, was interrupted or was lost.
 
 Example: rlx watch cartpole_ppo_001
          rlx watch --all
@@ -9,146 +9,148 @@ Example: rlx watch cartpole_ppo_001
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlx.errors import JobFailed, UsageError
-from rlx.hosts.cli import attach, words
-from rlx.hosts.cli.output import say, table
-from rlx.hosts.cli.progress import Progress, show
-from rlx.runs import index, project
-from rlx.runs.run import Run, find
+from rlx.hosts.cli import attach
+from rlx.hosts.cli.arguments import Args, Data, Parser, find_run
+from rlx.hosts.cli.format import NOTHING, spread, steps
+from rlx.hosts.cli.output import exit_code_if, labelled, say, table
+from rlx.hosts.cli.progress import Line, RunProgress, show
+from rlx.runs import index, project, summary
+from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, FAILED, RUNNING, tally
-from rlx.runs.summary import position, spread
 
 if TYPE_CHECKING:
     from rlx.diagnose.finding import Finding
 
 ALARM_SECONDS = 10.0
-LOOK_SECONDS = 2.0  # between two looks for runs that have begun since
+NEW_RUNS_SECONDS = 2.0
 MOST_ALARMS = 3
 HEADER = ("run", "seeds", "steps", "done", "return", "alarms")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", help="a run's name")
+def arguments(parser: Parser) -> None:
+    parser.add_argument("run", nargs="?", metavar="RUN", help="the name of a run")
     parser.add_argument("--all", action="store_true", help="every run that is training")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="leave after this long")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="stop watching after this long")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     if (args.run is None) != args.all:
-        raise UsageError("watch one run, or all that train", hint="rlx watch RUN, or rlx watch --all")
-    root = project.root()
-    board = Board(root) if args.all else Board(root, find(args.run, root=root))
+        raise UsageError("name one run, or use --all", hint="rlx watch RUN, or rlx watch --all")
+    board = Board(project.root(), args.run and find_run(args.run))
     try:
         show(board, timeout_seconds=args.timeout)
     except KeyboardInterrupt:
-        say("left; the run goes on" if args.run else "left; the runs go on")
-    seen = [_outcome(one) for one in board.watched]
-    is_fine = all(one["state"] in (COMPLETED, RUNNING) for one in seen)
-    code = {"exit_code": 0 if is_fine else JobFailed.exit_code}
-    return {"runs": seen, **code} if args.all else {**seen[0], **code}
+        say("stopped watching; training continues")
+    outcomes = [_outcome(path) for path in board.watched]
+    is_bad = any(outcome["state"] not in (COMPLETED, RUNNING) for outcome in outcomes)
+    code = {"exit_code": exit_code_if(is_bad, JobFailed)}
+    if args.all:
+        return {"runs": outcomes, **code}
+    return {**outcomes[0], **code}
 
 
-def _outcome(path: Path) -> dict[str, Any]:
-    seen = Run(path)
-    return {**attach.outcome(seen), "alarms": [finding.document() for finding in _alarms(seen)]}
+def _outcome(path: Path) -> Data:
+    run = Run(path)
+    return {**attach.outcome(run), "alarms": [finding.document() for finding in _alarms(run)]}
 
 
 def _alarms(run: Run) -> tuple[Finding, ...]:
-    from rlx.diagnose.alarm import alarms
-    from rlx.diagnose.reading import read
+    from rlx.diagnose.early_stop import alarms
+    from rlx.diagnose.load_case import read_case
 
-    return alarms(read(run))
+    return alarms(read_case(run))
 
 
 class Board:
-    """One run's seeds, or a table of all runs that are or begin training meanwhile; each with its alarms."""
+    """The live view of one run's seeds, or a table of all runs that train, each with its alarms."""
 
-    def __init__(self, root: Path, only: Run | None = None) -> None:
-        self._root, self._only = root, only
-        self._next_look = 0.0
-        self._shown: dict[Path, Watched] = {only.path: Watched(only.path)} if only else {}
-
-    @property
-    def watched(self) -> list[Path]:
-        """The runs that were looked at."""
-        return list(self._shown)
+    def __init__(self, root: Path, only: Run | None) -> None:
+        self._root = root
+        self._only = only
+        self._next_search = 0.0
+        self.watched: dict[Path, WatchedRun] = {}
+        if only:
+            self.watched[only.path] = WatchedRun(only.path)
 
     @property
     def has_begun(self) -> bool:
-        return all(one.progress.has_begun for one in self._shown.values())
+        return all(run.progress.has_begun for run in self.watched.values())
 
     @property
     def is_over(self) -> bool:
-        return all(one.progress.is_over for one in self._shown.values())
+        return all(run.progress.is_over for run in self.watched.values())
 
-    def read(self) -> list[str]:
-        """Look anew and return the lines to show."""
+    def read(self) -> list[Line]:
+        """Read the runs and return the lines to show."""
         if self._only:
-            return self._shown[self._only.path].read()
-        self._look()
-        rows = [one.cells() for one in self._shown.values()]
-        return table(HEADER, rows, right=(2, 3, 4)).splitlines() if rows else []
+            return self.watched[self._only.path].read()
+        self._find_new_runs()
+        if not self.watched:
+            return []
+        rows = [run.cells() for run in self.watched.values()]
+        keys = [HEADER, *rows]
+        lines = table(HEADER, rows, right=(2, 3, 4)).splitlines()
+        return [Line(row[0], line, news=row[1]) for row, line in zip(keys, lines, strict=True)]
 
     def rest(self, seconds: float) -> None:
-        """Sleep for so long."""
         time.sleep(seconds)
 
-    def _look(self) -> None:
-        """Take in the runs that have begun since the last look."""
-        if time.monotonic() < self._next_look:
+    def _find_new_runs(self) -> None:
+        if time.monotonic() < self._next_search:
             return
-        self._next_look = time.monotonic() + LOOK_SECONDS
+        self._next_search = time.monotonic() + NEW_RUNS_SECONDS
         for row in reversed(index.summaries(self._root, status=RUNNING).rows):
             path = self._root / "runs" / row["name"]
-            self._shown.setdefault(path, Watched(path))
+            if path not in self.watched:
+                self.watched[path] = WatchedRun(path)
 
 
-class Watched:
-    """One run's progress and its alarms, which are looked for now and then only."""
+class WatchedRun:
+    """One run's progress, and its alarms, which are looked for every ten seconds."""
 
     def __init__(self, path: Path) -> None:
-        self.progress = Progress(path)
+        self.progress = RunProgress(path)
         self._alarms: tuple[Finding, ...] = ()
-        self._next = 0.0
+        self._next_alarms = 0.0
 
-    def read(self) -> list[str]:
-        """Look anew and return a line a seed, then a line an alarm."""
+    def read(self) -> list[Line]:
+        """Return one line per seed, then one line per alarm."""
         lines = self.progress.read()
-        if time.monotonic() >= self._next or self.progress.is_over:
-            self._alarms, self._next = _alarms(self.progress.run), time.monotonic() + ALARM_SECONDS
-        return lines + [f"alarm {one.rule}  {one.claim}" for one in self._alarms[:MOST_ALARMS]]
+        if time.monotonic() >= self._next_alarms or self.progress.is_over:
+            self._alarms = _alarms(self.progress.run)
+            self._next_alarms = time.monotonic() + ALARM_SECONDS
+        for alarm in self._alarms[:MOST_ALARMS]:
+            lines.append(Line(alarm.rule, f"alarm {alarm.rule}  {alarm.claim}", news=alarm.claim))
+        return lines
 
     def cells(self) -> list[str]:
-        """Look anew and return the run as a row of a table."""
+        """Return the run as a row of the table."""
         self.read()
-        seen, planned = self.progress.run, self.progress.run.planned_steps
-        places = [position(seed) for seed in seen.seeds]
-        step = sum(step for step, _ in places) // max(len(places), 1)
-        score = spread([value for _, value in places], source="")
-        return [
-            seen.name,
-            tally([seed.status.state for seed in seen.seeds]),
-            words.steps(step, planned),
-            f"{min(1.0, step / planned) if planned else 0:.0%}",
-            words.spread(score),
-            ", ".join(one.rule for one in self._alarms) or words.NOTHING,
-        ]
+        run = self.progress.run
+        planned = run.planned_steps
+        positions = [summary.position(seed) for seed in run.seeds]
+        step = sum(step for step, _ in positions) // max(len(positions), 1)
+        share = min(1.0, step / (planned or float("inf")))
+        score = summary.spread([value for _, value in positions], source="")
+        alarms = ", ".join(alarm.rule for alarm in self._alarms) or NOTHING
+        states = tally([seed.status.state for seed in run.seeds])
+        return [run.name, states, steps(step, planned), f"{share:.0%}", spread(score), alarms]
 
 
-def render(data: dict[str, Any]) -> str:
-    if "runs" in data:
-        return "\n\n".join(_text(one) for one in data["runs"]) or "no run is training\n\nnext: rlx ls"
-    return _text(data)
+def render(data: Data) -> str:
+    outcomes = data.get("runs", [data])
+    return "\n\n".join(map(_text, outcomes)) or "no run is training\n\nnext: rlx ls"
 
 
-def _text(data: dict[str, Any]) -> str:
-    *lines, following = attach.render(data).splitlines()
-    reasons = [f"reason: seed {seed['seed']}: {seed['reason']}" for seed in data["seeds"] if seed["reason"]]
-    found = [f"alarm: {one['rule']}: {one['claim']}" for one in data["alarms"]]
-    is_sick = found or data["state"] == FAILED
-    return "\n".join([*lines, *reasons, *found, f"next: rlx diagnose {data['run']}" if is_sick else following])
+def _text(data: Data) -> str:
+    fields = attach.fields(data)
+    following = fields.pop("next")
+    if data["alarms"] or data["state"] == FAILED:
+        following = f"rlx diagnose {data['run']}"
+    alarms = [f"{alarm['rule']}: {alarm['claim']}" for alarm in data["alarms"]]
+    return labelled({**fields, "alarm": alarms, "next": following})

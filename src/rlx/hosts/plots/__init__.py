@@ -1,1 +1,1 @@
-"""Pictures of runs: learning curves, performance profiles, intervals; each a file of its own kind of picture."""
+"""Pictures of runs and studies: one module per kind of picture."""

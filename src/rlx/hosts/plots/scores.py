@@ -1,4 +1,4 @@
-"""What each seed of a run scores: its report evaluation, under a protocol all runs share, or a metric's last value."""
+"""The score of each seed: its report evaluation under a protocol that all runs share, or a metric's last value."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlx.compare.reports import reports_of, shared_fingerprints
+from rlx.compare.stored_scores import required_scores, shared_fingerprints
 from rlx.errors import EvidenceInvalid, NotFound
 from rlx.files import number
+from rlx.number_format import counted
 from rlx.runs.run import Run
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Scores:
     episodes: Mapping[int, Sequence[float]] = field(default_factory=dict)
     missing: int = 0
     metric: str = "return"
+    differs: str = ""
 
     @property
     def values(self) -> Values:
@@ -35,55 +37,50 @@ class Scores:
 
     @property
     def label(self) -> str:
-        return f"{self.name} (n = {len(self.seeds)} {'seed' if len(self.seeds) == 1 else 'seeds'})"
+        title = f"{self.name}: {self.differs}" if self.differs else self.name
+        return f"{title} (n = {counted(len(self.seeds), 'seed')})"
 
 
 def evaluated(runs: Sequence[Run]) -> list[Scores]:
-    """Return the scores of final policies under the protocol that all runs were evaluated by."""
-    shared = shared_fingerprints([reports_of(run) for run in runs], [run.own_protocol for run in runs])
+    """Return the scores of the final policies under a protocol that all runs share."""
+    shared = shared_fingerprints([required_scores(run) for run in runs], [run.own_protocol for run in runs])
     if not shared:
-        first, *others = [run.name for run in runs]
-        raise EvidenceInvalid(
-            f"{', '.join([first, *others])} were evaluated under different protocols",
-            hint=f"rlx eval {first} && rlx eval {others[-1]} --like {first}",
-        )
+        names = [run.name for run in runs]
+        hint = f"rlx eval {names[0]} && rlx eval {names[-1]} --like {names[0]}"
+        raise EvidenceInvalid(f"{', '.join(names)} were evaluated under different protocols", hint=hint)
     return [_evaluated(run, shared[0]) for run in runs]
 
 
 def _evaluated(run: Run, fingerprint: str) -> Scores:
-    found = {
+    documents = {
         document["seed"]: document
         for document in run.evaluations()
         if document["fingerprint"] == fingerprint and document["name"] == f"seed_{document.get('seed')}_latest"
     }
-    scores = {seed: number(of.get("score", of["mean"])) for seed, of in sorted(found.items())}
+    scores = {seed: number(row.get("score", row["mean"])) for seed, row in sorted(documents.items())}
     finite = {seed: score for seed, score in scores.items() if np.isfinite(score)}
-    return Scores(
-        run.name,
-        finite,
-        {seed: _returns(found[seed]["episodes"]) for seed in finite},
-        missing=len(run.seeds) - len(finite),
-        metric=next((str(of.get("metric") or "return") for of in found.values()), "return"),
-    )
+    episodes = {seed: _returns(documents[seed]["episodes"]) for seed in finite}
+    metric = next((str(row.get("metric") or "return") for row in documents.values()), "return")
+    return Scores(run.name, finite, episodes, missing=len(run.seeds) - len(finite), metric=metric)
 
 
 def _returns(episodes: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return what the episodes of the evaluation itself returned, without those of its scenarios."""
+    """Return the episodes' returns without those of the scenarios."""
     return [number(episode["return"]) for episode in episodes if "scenario" not in episode]
 
 
 def last_values(runs: Sequence[Run], metric: str) -> list[Scores]:
     """Return the last finite value of a metric of every seed."""
-    found = []
+    scores = []
     for run in runs:
-        series = {seed: one.values[np.isfinite(one.values)] for seed, one in run.series(metric).items()}
+        series = {seed: row.values[np.isfinite(row.values)] for seed, row in run.series(metric).items()}
         values = {seed: float(finite[-1]) for seed, finite in series.items() if len(finite)}
-        found.append(Scores(run.name, values, missing=len(run.seeds) - len(values)))
-    return found
+        scores.append(Scores(run.name, values, missing=len(run.seeds) - len(values)))
+    return scores
 
 
-def refuse_empty(every: Sequence[Scores]) -> None:
-    """Raise where a run has nothing to draw."""
-    for one in every:
-        if not one.seeds:
-            raise NotFound(f"no seed of {one.name} has a finite score", hint=f"rlx info {one.name}")
+def refuse_empty(runs: Sequence[Scores]) -> None:
+    """Raise if a run has nothing to draw."""
+    for scores in runs:
+        if not scores.seeds:
+            raise NotFound(f"no seed of {scores.name} has a finite score", hint=f"rlx info {scores.name}")

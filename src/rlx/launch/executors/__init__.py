@@ -1,1 +1,1 @@
-"""What carries jobs, one a file: this process, this machine, a scheduler's own commands."""
+"""Executors: the ways to start a job (in this process, on this machine, through a scheduler)."""

@@ -1,10 +1,11 @@
-"""Jobs carried by a scheduler's own commands: sbatch, tmux, torchrun, kubectl, or a script of the house.
+"""Run jobs through a scheduler's own commands: sbatch, tmux, torchrun, kubectl, or a script of yours.
 
-Templates name in braces: `{command}` (the carrier's command: its words where it is an argument of its own, one quoted
-text inside another), `{script}` (a file that runs it), `{name}` (see `engine_name`), `{log}`, `{out}`, `{cores}`,
-`{gpus}`, `{memory_gb}`, `{minutes}`, and for poll and cancel `{id}`: the last word that submit printed, else `{name}`.
-`poll` ends with 0 while the engine knows the job, and may print its state.
-What is not covered: engines that answer wrongly; the job's folder is believed before them.
+Templates can use these names in braces: `{command}` (the job runner's command; as a separate argument it expands to
+several words, inside another argument it is one quoted string), `{script}` (a file that runs it), `{name}` (see
+`engine_name`), `{log}`, `{out}`, `{cores}`, `{gpus}`, `{memory_gb}`, `{minutes}`. The templates for poll and cancel
+can use `{id}`: the last word that submit printed, or `{name}` if it printed nothing.
+`poll` exits with 0 while the scheduler knows the job, and may print the job's state.
+Not covered: schedulers that give wrong answers. rlx trusts the job's folder more than the scheduler.
 """
 
 from __future__ import annotations
@@ -14,136 +15,134 @@ import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rlx import files
 from rlx.errors import JobFailed, UsageError
-from rlx.launch.executor import LOG, SUBMITTED, Desk, Job, Standing, carrier_argv
+from rlx.launch.executors.executor import LOG, Executor, Job, JobStatus, runner_argv
+from rlx.runs.job_folder import CANCELLED, SUBMITTED
 
 COMMAND = "{command}"
 SCRIPT = "job.sh"
 SECONDS = 60.0
-LONGEST_STEM, MARK = 54, 8
-OVER = (
-    "COMPLETED",
-    "FAILED",
-    "CANCELLED",
-    "TIMEOUT",
-    "OUT_OF_MEMORY",
-    "NODE_FAIL",
-    "PREEMPTED",
-    "BOOT_FAIL",
-    "DEADLINE",
-)
-"""What schedulers call jobs that they only remember."""
+LONGEST_STEM = 54
+HASH_DIGITS = 8
+# What schedulers call jobs that have ended.
+FINAL_STATES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL",
+                "DEADLINE")  # fmt: skip
+# Words in the error of a scheduler that cannot be reached; such an error says nothing about the job.
 UNREACHABLE = ("contact", "connect", "timed out", "no answer", "refused", "unavailable")
-"""Words of an engine that cannot be reached: it says nothing about the job."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
-class CustomExecutor:
-    """Submits, polls and cancels by templates; the carrier is what is submitted, and the job's folder is the truth."""
+class CustomExecutor(Executor):
+    """Submits, polls and cancels with templates. The scheduler runs the job runner."""
 
     name = "custom"
 
-    def __init__(
-        self, place: Path, *, submit: Sequence[str] = (), poll: Sequence[str] = (), cancel: Sequence[str] = ()
-    ) -> None:
-        if not submit:
+    def __init__(self, place: Path, **settings: Any) -> None:
+        super().__init__(place, **settings)
+        if not settings.get("submit"):
             raise UsageError("the custom executor has no `submit`", hint="launcher: {executor: custom, submit: [...]}")
-        self._desk = Desk(place)
-        self._submit, self._poll, self._cancel = tuple(submit), tuple(poll), tuple(cancel)
+        self._submit = tuple(settings["submit"])
+        self._poll = tuple(settings.get("poll", ()))
+        self._cancel = tuple(settings.get("cancel", ()))
 
     def submit(self, job: Job) -> str:
-        """Hand a job to the scheduler; one that it was handed already, or that has begun, is not handed over again."""
-        folder = self._desk.prepare(job)
+        """Submit a job to the scheduler, unless it was submitted or has started."""
+        folder = self.prepare(job)
         with files.locked(folder / "submit"):
-            if self._desk.standing(job.id).state != "prepared":
+            if self.status(job.id).state != "prepared":
                 return job.id
-            command = carrier_argv(folder)
+            command = runner_argv(folder)
             (folder / SCRIPT).write_text(f"#!/bin/sh\nexec {shlex.join(command)}\n")
             (folder / SCRIPT).chmod(0o755)
-            printed = _run(words(self._submit, _places(job, folder), command), "submit", job.id)
-            last = printed.strip().splitlines()[-1:] or [""]
-            engine = (last[0].split() or [engine_name(folder)])[-1]
-            files.write_json(folder / SUBMITTED, {"schema": 1, "id": engine, "printed": printed[:2000]})
+            template = self._submit
+            if not job.memory_gb:  # a limit that nobody asked for would kill the job
+                template = tuple(word for word in template if "{memory_gb}" not in word)
+            argv = expand(template, _values(job, folder), command)
+            done = _run(argv)
+            if done.returncode:
+                error = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+                raise JobFailed(
+                    f"submit of {job.id} failed: {error}", hint=f"the command was: {shlex.join(argv)[:300]}"
+                )
+            last_line = (done.stdout.strip().splitlines() or [""])[-1]
+            engine_id = (last_line.split() or [engine_name(folder)])[-1]
+            files.write_json(folder / SUBMITTED, {"schema": 1, "id": engine_id, "printed": done.stdout[:2000]})
         return job.id
 
-    def poll(self, job: str) -> Standing:
-        """Return how a job stands; the scheduler is asked where the folder does not tell that it runs or ended."""
-        standing = self._desk.standing(job)
-        if standing.state not in ("queued", "lost") or not self._poll:
-            return standing
-        done = _try(words(self._poll, self._engine(job), []))
+    def poll(self, job: str) -> JobStatus:
+        """Return the status of a job; ask the scheduler if the folder does not show that it runs or has ended."""
+        status = self.status(job)
+        if status.state not in ("queued", "lost") or not self._poll:
+            return status
+        done = _run(expand(self._poll, self._names(job), []))
+        is_queued = status.state == "queued"
         if done.returncode and any(word in done.stderr.lower() for word in UNREACHABLE):
-            return Standing("queued" if standing.state == "queued" else "running", says=done.stderr.strip()[:200])
+            return JobStatus("queued" if is_queued else "running", says=done.stderr.strip()[:200])
         state = final_state(done.stdout)
         if done.returncode == 0 and state is None:
-            return Standing("running" if standing.state == "lost" else "queued", says=done.stdout.strip()[:200])
-        again = self._desk.standing(job)  # it may have ended between the two questions
-        if again.is_over and again.state != "lost":
-            return again
-        if (self._desk.folder(job) / "cancelled").exists():
-            return Standing("cancelled", says=state or "")
-        return Standing("lost", says=f"the scheduler {f'says {state}' if state else 'does not know it any more'}")
+            return JobStatus("queued" if is_queued else "running", says=done.stdout.strip()[:200])
+        status = self.status(job)  # it may have ended while we asked
+        if status.is_over and status.state != "lost":
+            return status
+        if (self.folder(job) / CANCELLED).exists():
+            return JobStatus("cancelled", says=state or "")
+        answer = f"says {state}" if state else "no longer knows it"
+        return JobStatus("lost", says=f"the scheduler {answer}")
 
     def cancel(self, job: str) -> None:
-        """Have the scheduler end a job."""
-        if self._desk.standing(job).is_over:
+        """Ask the scheduler to end a job."""
+        if self.status(job).is_over:
             return
-        self._desk.mark_cancelled(job)
+        self.mark_cancelled(job)
         if self._cancel:
-            _try(words(self._cancel, self._engine(job), []))
+            _run(expand(self._cancel, self._names(job), []))
 
-    def logs(self, job: str) -> str:
-        """Return the end of what a job printed, or what the scheduler said of it."""
-        return self._desk.logs(job)
-
-    def recover(self) -> tuple[str, ...]:
-        """Return the jobs that are not over; those that were never handed over are `prepared`."""
-        return self._desk.open_jobs()
-
-    def _engine(self, job: str) -> Mapping[str, str]:
-        folder = self._desk.folder(job)
+    def _names(self, job: str) -> Mapping[str, str]:
+        folder = self.folder(job)
         name = engine_name(folder)
         try:
-            engine = str(files.read_json(folder / SUBMITTED)["id"])
+            engine_id = str(files.read_json(folder / SUBMITTED)["id"])
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            engine = name
-        return {"id": engine, "name": name}
+            engine_id = name
+        return {"id": engine_id, "name": name}
 
 
 def engine_name(folder: Path) -> str:
-    """Return what a job is called where engines are particular: small letters, digits and dashes, at most 63 of them.
+    """Return a job name that every scheduler accepts: lower case letters, digits and dashes, at most 63 characters.
 
-    tmux takes no dots, Kubernetes no underscores; the end is of the folder's path, so that no two jobs share a name.
+    tmux refuses dots, Kubernetes refuses underscores. The name ends with a hash of the folder's path, so that no two
+    jobs have the same name.
     """
     stem = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")
-    return f"{stem[:LONGEST_STEM].rstrip('-')}-{files.sha256(str(folder).encode())[:MARK]}"
+    return f"{stem[:LONGEST_STEM].rstrip('-')}-{files.sha256(str(folder).encode())[:HASH_DIGITS]}"
 
 
 def final_state(printed: str) -> str | None:
-    """Return the final state that a scheduler printed, alone or as `JobState=FAILED`; None where it printed none."""
+    """Return the final state that a scheduler printed, alone or as `JobState=FAILED`; None if it printed none."""
     for token in printed.split():
         name, _, value = token.rpartition("=")
         word = value.strip("\"',;:.").upper()
-        if word in OVER and (not name or name.lower().endswith("state")):
+        if word in FINAL_STATES and (not name or name.lower().endswith("state")):
             return word
     return None
 
 
-def words(template: Sequence[str], places: Mapping[str, str], command: Sequence[str]) -> list[str]:
-    """Return a template's arguments; `{command}` alone becomes the command's own."""
-    known = {**places, "command": shlex.join(command)}
-    found: list[str] = []
+def expand(template: Sequence[str], values: Mapping[str, str], command: Sequence[str]) -> list[str]:
+    """Return a template's arguments; `{command}` as a separate argument expands to the command's words."""
+    known = {**values, "command": shlex.join(command)}
+    argv: list[str] = []
     for word in template:
         if word == COMMAND and command:
-            found += command
+            argv += command
         else:
-            found.append(_PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), word))
-    return found
+            argv.append(_PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), word))
+    return argv
 
 
-def _places(job: Job, folder: Path) -> Mapping[str, str]:
+def _values(job: Job, folder: Path) -> Mapping[str, str]:
     return {
         "name": engine_name(folder),
         "log": str(folder / LOG),
@@ -151,21 +150,12 @@ def _places(job: Job, folder: Path) -> Mapping[str, str]:
         "script": str(folder / SCRIPT),
         "cores": str(job.cores),
         "gpus": f"{job.gpus:g}",
-        "memory_gb": f"{job.memory_gb or 1:g}",
+        "memory_gb": f"{job.memory_gb or 0:g}",
         "minutes": f"{job.minutes or 0:.0f}",
     }
 
 
-def _run(argv: list[str], what: str, job: str) -> str:
-    done = _try(argv)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        said = lines[-1] if lines else f"exit code {done.returncode}"
-        raise JobFailed(f"{what} of {job} failed: {said}", hint=f"the command was: {shlex.join(argv)[:300]}")
-    return done.stdout
-
-
-def _try(argv: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(argv: list[str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False

@@ -1,4 +1,4 @@
-"""Jobs carried on this machine by processes of their own, which outlive whoever submitted them."""
+"""Run jobs on this machine in processes that outlive the process that submitted them."""
 
 from __future__ import annotations
 
@@ -7,64 +7,46 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
 from rlx.errors import JobFailed
-from rlx.launch.carry import DETACH
-from rlx.launch.executor import EXIT, PROCESS, SUBMITTED, Desk, Job, Standing, carrier_argv
+from rlx.launch.executors.executor import Executor, Job, runner_argv
+from rlx.launch.executors.job_runner import DETACH
 from rlx.runs import process
+from rlx.runs.job_folder import EXIT, PROCESS, SUBMITTED
 
 START_SECONDS = 20.0
 POLL_SECONDS = 0.01
-TALK = "carrier.log"
+RUNNER_LOG = "carrier.log"
 
 
-class LocalExecutor:
-    """Starts a detached carrier for every job."""
+class LocalExecutor(Executor):
+    """Starts a detached job runner for every job."""
 
     name = "local"
 
-    def __init__(
-        self, place: Path, *, submit: Sequence[str] = (), poll: Sequence[str] = (), cancel: Sequence[str] = ()
-    ) -> None:
-        self._desk = Desk(place)
-
     def submit(self, job: Job) -> str:
-        """Start a job's carrier and return when it has taken the job; one that is known is left to its carrier."""
-        folder = self._desk.prepare(job)
-        if self._desk.standing(job.id).state != "prepared":
+        """Start a job runner and return when it has taken the job; a job that was started is left alone."""
+        folder = self.prepare(job)
+        if self.status(job.id).state != "prepared":
             return job.id
-        with (folder / TALK).open("ab") as talk:
+        with (folder / RUNNER_LOG).open("ab") as log:
             subprocess.run(
-                [*carrier_argv(folder), DETACH], stdin=subprocess.DEVNULL, stdout=talk, stderr=talk, check=False
+                [*runner_argv(folder), DETACH], stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
             )
         deadline = time.monotonic() + START_SECONDS
         while not (folder / PROCESS).exists() and not (folder / EXIT).exists():
             if time.monotonic() > deadline:
-                raise JobFailed(f"the carrier of {job.id} does not begin", hint=f"see {folder / TALK}")
+                raise JobFailed(f"the job runner of {job.id} did not start", hint=f"see {folder / RUNNER_LOG}")
             time.sleep(POLL_SECONDS)
         (folder / SUBMITTED).touch()
         return job.id
 
-    def poll(self, job: str) -> Standing:
-        """Return how a job stands."""
-        return self._desk.standing(job)
-
     def cancel(self, job: str) -> None:
-        """Ask the carrier to end the job; it kills what does not listen."""
-        if self._desk.standing(job).is_over:
+        """Ask the job runner to end the job; it kills a job that does not end."""
+        if self.status(job).is_over:
             return
-        self._desk.mark_cancelled(job)
-        carrier = self._desk.carrier(job)
-        if carrier is not None and process.is_alive(carrier):
+        self.mark_cancelled(job)
+        runner = self.runner(job)
+        if runner is not None and process.is_alive(runner):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(carrier.pid, signal.SIGTERM)
-
-    def logs(self, job: str) -> str:
-        """Return the end of what a job printed."""
-        return self._desk.logs(job)
-
-    def recover(self) -> tuple[str, ...]:
-        """Return the jobs that are not over; those that never began are `prepared`, and may be submitted again."""
-        return self._desk.open_jobs()
+                os.kill(runner.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""JSON lines: an object a line; figures inside objects are named by their path, `eval.success`."""
+"""Reader of JSON lines: one object per line; a nested value is named by its path, such as `eval.success`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rlx.runs.growing import Growing
-from rlx.runs.reader import STEP, Point, point
+from rlx.runs.readers.reader import STEP, Point, read_row
+from rlx.runs.readers.tail_file import FileTail
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 DEEPEST = 20
 
 
 class JsonlReader:
-    """Reads files that grow by an object a line; bare NaN and Infinity, as Python writes them, are understood."""
+    """Reads files that grow by one object per line; it accepts NaN and Infinity as Python writes them."""
 
     name = "jsonl"
 
@@ -23,26 +23,20 @@ class JsonlReader:
         self.names: dict[str, None] = {}
         self.skipped = 0
         self._step = step
-        self._file = Growing()
+        self._file = FileTail()
 
     def claims(self, path: Path) -> bool:
-        """Say whether a file is named so and its first line is an object."""
+        """Return whether a file has such a suffix and its first line is an object."""
         if path.suffix not in SUFFIXES or not path.is_file():
             return False
-        first = next(iter(Growing().lines(path, is_last=True)), "")
+        first = next(iter(FileTail().lines(path, is_last=True)), "")
         return _object(first) is not None
 
     def read(self, path: Path, *, is_last: bool = False) -> list[Point]:
-        """Return the new points; lines that hold no object are not figures."""
-        rows = (_object(line) for line in self._file.lines(path, is_last=is_last))
-        return [found for row in rows if row is not None and (found := self._point(row)) is not None]
-
-    def _point(self, row: dict[str, Any]) -> Point | None:
-        flat = dict(_flat(row, ""))
-        found = point(flat, step=self._step)
-        self.skipped += found is None
-        self.names |= dict.fromkeys(found.values if found else flat)
-        return found
+        """Return the new points; a line without an object is skipped."""
+        rows = [_object(line) for line in self._file.lines(path, is_last=is_last)]
+        points = [read_row(self, dict(_flat(row, "")), step=self._step) for row in rows if row is not None]
+        return [point for point in points if point is not None]
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -50,12 +44,16 @@ def _object(line: str) -> dict[str, Any] | None:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return value
 
 
 def _flat(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (dict, list)) and depth < DEEPEST:
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _flat(inner, f"{path}.{key}" if path else str(key), depth + 1)
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if isinstance(value, dict) and depth < DEEPEST:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}".removeprefix("."), depth + 1)
     elif path:
         yield path, value

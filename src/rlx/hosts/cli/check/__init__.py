@@ -1,17 +1,19 @@
-"""Check what a training or a study stands on: an environment, a candidate, a contract.
+"""Check an environment, a spec, a candidate of a study, or a contract before you rely on it.
 
 Example: rlx check env CartPole-v1
+         rlx check spec spec.yaml
          rlx check candidate c001
          rlx check contract
 """
 
-from __future__ import annotations
+from rlx.hosts.cli.subcommands import Subcommands
 
-from rlx.hosts.cli.verbs import Verbs
-
-_VERBS = Verbs(__name__, {
-    "env": "play an environment and say what is wrong with it",
-    "candidate": "check a study's candidate on its real diff; its hash is what may be launched",
-    "contract": "say which of a contract's points are open, and what its budget affords",
+_SUBCOMMANDS = Subcommands(__name__, {
+    "env": "play an environment and list its defects",
+    "spec": "check a spec against the real environment",
+    "candidate": "check a candidate's real diff and print the plan hash that launch needs",
+    "contract": "list the open points of a contract and what its budget can detect",
 })  # fmt: skip
-arguments, run, render = _VERBS.arguments, _VERBS.run, _VERBS.render
+arguments = _SUBCOMMANDS.arguments
+run = _SUBCOMMANDS.run
+render = _SUBCOMMANDS.render

@@ -1,49 +1,50 @@
-"""Check a candidate of a study: its records, its keys, and its real diff against the scope; every reason at once.
+"""Check a candidate of a study: its records, its config keys, and its real diff against the contract's scope.
 
-What is sound gets a hash over contract, candidate and diff: `rlx launch` must name it. Exit code 4 where it is refused.
+If it passes, rlx prints a plan hash over contract, candidate and diff, which `rlx launch` needs. If it does not pass,
+rlx prints every reason and ends with exit code 4.
 
 Example: rlx check candidate c001
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from rlx.runs import project
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_candidate, add_trust, find_study, obey_trust
+from rlx.hosts.cli.output import labelled
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("candidate", help="a candidate's id")
-    parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
-    parser.add_argument("--dry-run", action="store_true", help="check, and write nothing into the ledger")
+def arguments(parser: Parser) -> None:
+    add_candidate(parser)
+    add_trust(parser)
+    parser.add_argument("--dry-run", action="store_true", help="check without writing to the ledger")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.launch.door import check
-    from rlx.loop.notes import beside
-    from rlx.loop.proceed import next_of
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.launch.study_jobs.launch_candidate import check
+    from rlx.loop.study.next_action import next_step_of
+    from rlx.loop.study.verdict_notes import other_base
 
-    study = find(project.root(), args.study)
-    examined = check(study, args.candidate, is_dry=args.dry_run)
+    obey_trust(args)
+    study = find_study(args.study)
+    checked = check(study, args.candidate, is_dry=args.dry_run)
+    notes = [other_base(study, args.candidate, study.state().head)]
+    notes += [f"it holds data; weights belong into no code: {data}" for data in checked.large_literals]
     return {
         "candidate": args.candidate,
         "ok": True,
-        "plan": examined.plan,
-        "changes": dict(examined.candidate.changes),
-        "files": [change.path for change in examined.changes],
-        "lines": examined.lines,
-        "notes": list(filter(None, [beside(study, args.candidate, study.state().head)])),
-        "command": next_of(study, args.candidate).command,
+        "plan": checked.plan,
+        "changes": dict(checked.candidate.changes),
+        "files": [change.path for change in checked.changes],
+        "lines": checked.lines,
+        "notes": list(filter(None, notes)),
+        "command": str(next_step_of(study, args.candidate).command),
     }
 
 
-def render(data: dict[str, Any]) -> str:
-    lines = [f"{data['candidate']}: within the contract", f"plan: {data['plan']}"]
-    lines += [f"key: {key} = {value}" for key, value in data["changes"].items()]
-    lines += [f"file: {name}" for name in data["files"]]
-    if data["files"]:
-        lines.append(f"changed lines: {data['lines']}")
-    lines += [f"note: {one}" for one in data["notes"]]
-    return "\n".join([*lines, f"next: {data['command']}"])
+def render(data: Data) -> str:
+    return labelled({
+        data["candidate"]: "within the contract",
+        "plan": data["plan"],
+        "key": [f"{key} = {value}" for key, value in data["changes"].items()],
+        "file": data["files"],
+        "changed lines": data["files"] and data["lines"],
+        "note": data["notes"],
+        "next": data["command"],
+    })  # fmt: skip

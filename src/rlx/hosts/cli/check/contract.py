@@ -1,33 +1,29 @@
-"""Say which of a contract's eight points are open, and what its budget affords: seeds, candidates, detectable effect.
+"""List the open points of a study's contract, and what its budget can pay for and detect.
 
-Exit code 4 while a point is open.
+If a point is open, the exit code is 4.
 
 Example: rlx check contract
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
 from rlx.errors import Refused
-from rlx.runs import project
+from rlx.hosts.cli.arguments import Args, Data, add_study, find_study
+from rlx.hosts.cli.output import exit_code_if, labelled
+
+arguments = add_study
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+def run(args: Args) -> Data:
+    from rlx.loop.study.study_status import overview
+
+    data = overview(find_study(args.study))
+    return {**data, "exit_code": exit_code_if(data["status"] == "blocked", Refused)}
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.overview import overview
-    from rlx.study.study import find
-
-    found = overview(find(project.root(), args.study))
-    return {**found, "exit_code": 0 if found["status"] != "blocked" else Refused.exit_code}
-
-
-def render(data: dict[str, Any]) -> str:
-    lines = [f"{data['study']}: {data['status']}", *(f"open: {one}" for one in data["missing"])]
-    lines += [f"note: {one}" for one in data["notes"]]
-    lines += [f"affords: {one}" for one in data["affords"]]
-    return "\n".join([*lines, f"next: {data['command']}"])
+def render(data: Data) -> str:
+    return labelled({
+        data["study"]: data["status"],
+        "open": data["missing"],
+        "note": data["notes"],
+        "affords": data["affords"],
+        "next": data["command"],
+    })  # fmt: skip

@@ -1,9 +1,10 @@
-"""Play an environment and say what is wrong with it, with the evidence.
+"""Play an environment for a few seconds and list its defects with evidence.
 
-ENV is a Gymnasium id, module:Class, file.py:Class, a config, catalog:NAME or a run (with their kwargs and wrappers).
-Tried are the API, spaces and bounds, seeding, actions without effect, how episodes end, the reward's sign over time,
-the order of observations, aliasing, vector = single, and the cost of a step. It takes a few seconds at most; what
-there was no time for is said. Exit code 1 where a defect (high) was found.
+ENV is a Gymnasium id, module:Class, file.py:Class, a config, catalog:NAME or a run. A config or run brings its kwargs
+and wrappers. rlx checks the API, spaces and bounds, seeding, actions without effect, how episodes end, the sign of the
+reward, the order of observations, aliasing, whether a vector of environments equals single ones, and the cost of a
+step. It lists every check that it had no time for. If there is a defect of severity high, the exit code is 1.
+The environment runs in a child process with limited memory, so one that crashes Python is a finding, too.
 
 Example: rlx check env CartPole-v1
          rlx check env envs/boss.py:BossFight --seconds 30
@@ -11,41 +12,74 @@ Example: rlx check env CartPole-v1
 
 from __future__ import annotations
 
-import argparse
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.output import paint
-from rlx.hosts.cli.words import figure, plural, timespan
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_settings, add_trust, obey_trust
+from rlx.hosts.cli.check import survival
+from rlx.hosts.cli.format import NOTHING, counted, figure, timespan
+from rlx.hosts.cli.output import labelled
+from rlx.hosts.cli.render_findings import paint_severity
 
 if TYPE_CHECKING:
     from rlx.config.schema import Env
-    from rlx.envs.inspect_record import Inspection
-
-_COLOURS = {"high": "red", "medium": "yellow", "low": "dim"}
+    from rlx.envs.inspect.record import Inspection
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    known = "an id, module:Class, file.py:Class, a config, catalog:NAME or a run"
-    parser.add_argument("env", metavar="ENV", help=known)
-    parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="override a config key")
-    parser.add_argument(
-        "--seconds", default="4", metavar="TIME", help="how long to play at most (default: %(default)s)"
-    )
+def arguments(parser: Parser) -> None:
+    kinds = "an id, module:Class, file.py:Class, a config, catalog:NAME or a run"
+    parser.add_argument("env", metavar="ENV", help=kinds)
+    add_settings(parser)
+    add_trust(parser)
+    parser.add_argument("--seconds", default="4", metavar="TIME", help="play at most this long (default: %(default)s)")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.diagnose.inspect_course import returns
-    from rlx.diagnose.inspect_env import judge
-    from rlx.envs.inspect import inspect
-
+def run(args: Args) -> Data:
+    obey_trust(args)
     seconds = timespan(args.seconds)
     if seconds <= 0:
-        raise UsageError(f"--seconds {args.seconds}: no time to play", hint="--seconds 4")
+        raise UsageError(f"--seconds {args.seconds}: must be above 0", hint="--seconds 4")
+    if survival.is_child():
+        with survival.recorded_end():
+            return survival.with_errors(lambda: _inspect(args, seconds))
+    words = ["check", "env", args.env, *(word for setting in args.set for word in ("-s", setting))]
+    if args.trust:
+        words.append("--trust")
+    outcome = survival.run_in_child([*words, "--seconds", args.seconds, "--json"], seconds=seconds)
+    if isinstance(outcome, dict):
+        return outcome
+    return _killed(args, outcome)
+
+
+def _killed(args: Args, death: survival.Death) -> Data:
+    """Return the finding that the environment killed the process, as a report."""
+    finding = {
+        "rule": "kills_the_process",
+        "severity": "high",
+        "claim": f"{death.claim}, so training it would lose every seed",
+        "evidence": [{"what": "end of the process", "value": death.code}],
+        "try": list(death.tries),
+        "changes": [],
+    }
+    nothing = {"observation": NOTHING, "action": NOTHING, "horizon": None, "reward_threshold": None, "steps": 0,
+               "seconds": 0.0, "microseconds_per_step": 0.0, "microseconds_per_reset": 0.0}  # fmt: skip
+    return {
+        "env": args.env, "kind": _kind(args.env), "is_sound": False, "findings": [finding], "facts": nothing,
+        "returns": {}, "checked": [], "unchecked": [{"what": "everything else", "why": "the process ended"}],
+        "exit_code": 1,
+    }  # fmt: skip
+
+
+def _inspect(args: Args, seconds: float) -> Data:
+    from rlx.diagnose.env_checks.env_findings import check_env
+    from rlx.diagnose.env_checks.episode_findings import returns
+    from rlx.envs.inspect.inspect_env import inspect
+
     root, env = _env(args.env, args.set)
     record = inspect(env, root=root, seconds=seconds)
-    findings = judge(record)
+    findings = check_env(record)
     is_sound = not any(finding.severity == "high" for finding in findings)
     return {
         "env": args.env,
@@ -56,39 +90,43 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "returns": returns(record),
         "checked": list(record.checked),
         "unchecked": [{"what": what, "why": why} for what, why in record.unchecked],
-        "exit_code": 0 if is_sound else 1,
+        "exit_code": int(not is_sound),
     }
 
 
 def _kind(reference: str) -> str:
-    """Say what a reference names: a run, a config or an environment."""
+    """Return whether a reference names a run, a config or an environment."""
     from rlx.runs import project
     from rlx.runs.run import names
 
     if reference in names(project.root()):
         return "run"
-    return "config" if reference.startswith("catalog:") or reference.endswith((".yaml", ".yml")) else "env"
+    if reference.startswith("catalog:") or reference.endswith((".yaml", ".yml")):
+        return "config"
+    return "env"
 
 
 def _env(reference: str, overrides: list[str]) -> tuple[Path, Env]:
     """Return the project's root and the environment that a reference names."""
     from rlx.config.load import read
     from rlx.config.schema import Env
+    from rlx.evaluate.stored_code import stored_experiment
     from rlx.runs import project
-    from rlx.runs.run import SNAPSHOT
+    from rlx.runs.run import SNAPSHOT, Run
 
     kind = _kind(reference)
-    if kind == "env":
-        if overrides:
-            raise UsageError(
-                f"-s changes a config, and `{reference}` is none", hint="name a config file or catalog:NAME"
-            )
-        return project.tree(), Env(id=reference)
-    path = project.runs_folder(project.root()) / reference / SNAPSHOT if kind == "run" else Path(reference)
-    return project.root_of(path), read(path, overrides=overrides).env
+    path = Path(reference)
+    if kind == "run":
+        path = project.runs_folder(project.root()) / reference / SNAPSHOT
+        stored_experiment(Run(path.parent), root=project.root())  # refuses code from elsewhere
+    if kind != "env":
+        return project.root_of(path), read(path, overrides=overrides).env
+    if overrides:
+        raise UsageError(f"-s needs a config, and `{reference}` is not one", hint="name a config file or catalog:NAME")
+    return project.tree(), Env(id=reference)
 
 
-def _facts(record: Inspection) -> dict[str, Any]:
+def _facts(record: Inspection) -> Data:
     return {
         "observation": record.observation,
         "action": record.action,
@@ -101,51 +139,54 @@ def _facts(record: Inspection) -> dict[str, Any]:
     }
 
 
-def render(data: dict[str, Any]) -> str:
+def render(data: Data) -> str:
     facts = data["facts"]
-    lines = [
-        f"{data['env']}: {_verdict(data['findings'])}",
-        f"observation: {facts['observation']}",
-        f"action: {facts['action']}",
-        f"time limit: {facts['horizon'] or 'none known'}",
-        f"cost: {figure(facts['microseconds_per_step'])} µs a step, {figure(facts['microseconds_per_reset'])} µs a "
-        f"reset ({facts['steps']:,} steps in {facts['seconds']:.1f} s)",
-        *_returns(data["returns"]),
-    ]
+    costs = f"{figure(facts['microseconds_per_step'])} µs per step"
+    costs += f", {figure(facts['microseconds_per_reset'])} µs per reset"
+    head = labelled({
+        data["env"]: _summary(data["findings"]),
+        "observation": facts["observation"],
+        "action": facts["action"],
+        "time limit": facts["horizon"] or "unknown",
+        "cost": f"{costs} ({facts['steps']:,} steps in {facts['seconds']:.1f} s)",
+        "returns": _returns(data["returns"]),
+    })  # fmt: skip
+    blocks = [head]
     for finding in data["findings"]:
-        lines += [
-            "",
-            f"{paint(finding['severity'], _COLOURS[finding['severity']])}  {finding['rule']}: {finding['claim']}",
-        ]
-        lines += [f"      try: {attempt}" for attempt in finding["try"]]
-    lines += ["", f"checked: {', '.join(data['checked'])}"]
-    lines += [f"not checked: {each['what']}: {each['why']}" for each in data["unchecked"]]
-    return "\n".join([*lines, f"next: {_next(data)}"])
+        advice = "".join(f"\n      try: {text}" for text in finding["try"])
+        blocks.append(f"{paint_severity(finding)}  {finding['rule']}: {finding['claim']}{advice}")
+    blocks.append(labelled({
+        "checked": ", ".join(data["checked"]),
+        "not checked": [f"{check['what']}: {check['why']}" for check in data["unchecked"]],
+        "next": _next(data),
+    }))  # fmt: skip
+    return "\n\n".join(blocks)
 
 
-def _verdict(findings: list[dict[str, Any]]) -> str:
-    counts = {severity: sum(finding["severity"] == severity for finding in findings) for severity in _COLOURS}
-    words = {"high": "defect", "medium": "doubt", "low": "remark"}
-    parts = [plural(count, words[severity]) for severity, count in counts.items() if count]
-    return ", ".join(parts) or "nothing is wrong with it"
+def _summary(findings: list[Data]) -> str:
+    counts = Counter(finding["severity"] for finding in findings)
+    nouns = {"high": "defect", "medium": "doubt", "low": "remark"}
+    parts = [counted(counts[severity], noun) for severity, noun in nouns.items() if counts[severity]]
+    return ", ".join(parts) or "no defect found"
 
 
-def _returns(rows: dict[str, dict[str, float]]) -> list[str]:
+def _returns(rows: dict[str, dict[str, float]]) -> str:
     if "random" not in rows:
-        return []
+        return ""
     parts = [f"random {figure(rows['random']['return'])}"]
-    constant = {name: row for name, row in rows.items() if name.startswith("constant")}
+    constant = {name: row["return"] for name, row in rows.items() if name.startswith("constant")}
     if constant:
-        name = max(constant, key=lambda each: constant[each]["return"])
-        parts.append(f"{name}: {figure(constant[name]['return'])}")
+        best = max(constant, key=lambda name: constant[name])
+        parts.append(f"{best}: {figure(constant[best])}")
     if "linear" in rows:
         parts.append(f"best linear policy of {rows['linear']['episodes']:.0f}: {figure(rows['linear']['best'])}")
-    return [f"returns: {'; '.join(parts)}"]
+    return "; ".join(parts)
 
 
-def _next(data: dict[str, Any]) -> str:
+def _next(data: Data) -> str:
     if not data["is_sound"]:
-        return f"mend it, then rlx check env {data['env']}"
-    is_own = ":" in data["env"]  # a file of this project, which a new one would not see
-    after = {"run": "rlx diagnose", "config": "rlx train", "env": "rlx review" if is_own else "rlx init demo --env"}
-    return f"{after[data['kind']]} {data['env']}"
+        return f"rlx check env {data['env']}, after you have fixed the defects"
+    command = {"run": "rlx diagnose", "config": "rlx train", "env": "rlx init demo --env"}[data["kind"]]
+    if data["kind"] == "env" and ":" in data["env"]:  # a file of this project, which a new project would not see
+        command = "rlx review"
+    return f"{command} {data['env']}"

@@ -1,28 +1,24 @@
-"""Change the contract: an approval is void from then on, and every changed byte is in the ledger.
+"""Change the contract. This voids its approval, and the ledger records every change.
 
-Without -s it takes in what was edited by hand in contract.yaml.
+Without -s, rlx records the changes that you made in contract.yaml by hand.
 
 Example: rlx study amend -s budget.seeds=80 -s metric.min_effect=5
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_settings, add_study, find_study
 from rlx.hosts.cli.study.show import render as render
-from rlx.runs import project
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
-    parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="a key of the contract")
+def arguments(parser: Parser) -> None:
+    add_study(parser)
+    add_settings(parser, of="the contract")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.amending import amend
-    from rlx.loop.overview import noticed
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.loop.study.amend import amend
+    from rlx.loop.study.study_status import notice_amendment
 
-    study = find(project.root(), args.study)
-    return amend(study, args.set) if args.set else noticed(study)
+    study = find_study(args.study)
+    if args.set:
+        return amend(study, args.set)
+    return notice_amendment(study)

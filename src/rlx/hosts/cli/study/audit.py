@@ -1,40 +1,38 @@
-"""Prove a study's ledger: the chain from the first row to the last, legal moves only, every anchored head in it.
+"""Verify a study's ledger: an unbroken hash chain, only legal moves, and every anchored head in it.
 
---anchor keeps the ledger's head in git, under refs/rlx/: from then on a rewritten ledger shows. Exit code 6 where the
-ledger is not sound. What remains forgeable under one account is said.
+--anchor stores the ledger's head in git under refs/rlx/, so that a later rewrite of the ledger is visible. If the
+ledger is not sound, the exit code is 6. rlx also prints what somebody on this account could still forge.
 
 Example: rlx study audit
          rlx study audit --anchor
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
 from rlx.errors import EvidenceInvalid
-from rlx.runs import project
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_study, find_study
+from rlx.hosts.cli.output import exit_code_if, labelled
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
-    parser.add_argument("--anchor", action="store_true", help="keep the ledger's head in git")
+def arguments(parser: Parser) -> None:
+    add_study(parser)
+    parser.add_argument("--anchor", action="store_true", help="store the ledger's head in git")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.verification import audit
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.loop.study.verify import audit
 
-    found = audit(find(project.root(), args.study), is_anchored=args.anchor)
-    return {**found, "exit_code": 0 if found["is_sound"] else EvidenceInvalid.exit_code}
+    data = audit(find_study(args.study), is_anchored=args.anchor)
+    return {**data, "exit_code": exit_code_if(not data["is_sound"], EvidenceInvalid)}
 
 
-def render(data: dict[str, Any]) -> str:
-    lines = [
-        f"ledger: {data['rows']} rows, {'sound' if data['is_sound'] else 'NOT sound'}",
-        f"head: {data['head']}",
-        f"anchored: {data['anchor'] or 'nowhere: a rewritten ledger would not show (--anchor)'}",
-        *(f"wrong: {one}" for one in data["problems"]),
-        *(f"note: {one}" for one in data["notes"]),
-    ]
-    return "\n".join([*lines, f"next: {data['command']}"])
+def render(data: Data) -> str:
+    ledger = f"{data['rows']} rows, sound"
+    if not data["is_sound"]:
+        ledger = f"{data['rows']} rows, NOT sound"
+    return labelled({
+        "ledger": ledger,
+        "head": data["head"],
+        "anchored": data["anchor"] or "no; a rewritten ledger would not be noticed (use --anchor)",
+        "wrong": data["problems"],
+        "note": data["notes"],
+        "next": data["command"],
+    })  # fmt: skip

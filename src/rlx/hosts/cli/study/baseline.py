@@ -1,44 +1,42 @@
-"""Train and measure the seeds that every candidate is compared with, and say how noisy they are.
+"""Train and measure the seeds that every candidate is compared with, and print how noisy they are.
 
 Example: rlx study baseline
+         rlx study baseline --executor slurm
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
 from rlx.errors import Interrupted
-from rlx.hosts.cli.output import say
-from rlx.hosts.cli.words import figure
-from rlx.runs import project
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, add_study, find_study
+from rlx.hosts.cli.format import figure
+from rlx.hosts.cli.output import labelled, say
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+def arguments(parser: Parser) -> None:
+    add_study(parser)
+    add_executor(parser)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     from rlx.hosts.cli import attach
     from rlx.hosts.cli.progress import follow
-    from rlx.loop.pool import fill
-    from rlx.study.study import find
+    from rlx.loop.study.baseline import fill
 
     attach.hear_signals()
     try:
-        return fill(find(project.root(), args.study), say=say, follow=follow)
+        return fill(find_study(args.study), say=say, follow=follow)
     except KeyboardInterrupt:
-        raise Interrupted("not waited for any longer: what trains goes on by itself", hint="rlx next") from None
+        raise Interrupted("rlx stopped waiting; the training continues", hint="rlx next") from None
 
 
-def render(data: dict[str, Any]) -> str:
-    lines = [
-        f"baseline: {data['metric']} {figure(data['mean'])} ± {figure(data['sd'])} over {data['n']} seeds "
-        f"({data['level']})",
-        f"seeds: {', '.join(figure(score) for score in data['seeds'].values())}",
-    ]
-    found = list(data["finds"].items())
-    lines += [f"warning: {one}" for one in data["warnings"]]
-    if found and not data["warnings"]:
-        lines.append(f"smallest difference found 4 times in 5: {figure(found[0][1])} at {found[0][0]} seeds a side")
-    return "\n".join([*lines, f"next: {data['command']}"])
+def render(data: Data) -> str:
+    detectable = ""
+    if data["finds"] and not data["warnings"]:
+        seeds, effect = next(iter(data["finds"].items()))
+        detectable = f"{figure(effect)} with {seeds} seeds per side"
+    score = f"{data['metric']} {figure(data['mean'])} ± {figure(data['sd'])}"
+    return labelled({
+        "baseline": f"{score} over {data['n']} seeds ({data['level']})",
+        "seeds": ", ".join(figure(score) for score in data["seeds"].values()),
+        "warning": data["warnings"],
+        "smallest difference found 4 times in 5": detectable,
+        "next": data["command"],
+    })  # fmt: skip

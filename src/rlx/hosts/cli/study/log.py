@@ -1,47 +1,44 @@
-"""List what was tried, in order: commit, budget, seeds, score, status, description; negative results included.
+"""List all candidates in order: commit, budget, seeds, score, status, description. Negative results are included.
 
-The score is the mean over the seeds that were raced, and `seeds` is how many; a claim is told apart, on other
-seeds and episodes, by its effect against the baseline.
+The score is the mean over the raced seeds, and `seeds` is their number. A claim uses other seeds and episodes, so its
+effect against the baseline has a column of its own.
 
 Example: rlx study log
          rlx study log --tsv > results.tsv
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_study, find_study
+from rlx.hosts.cli.format import NOTHING, figure
 from rlx.hosts.cli.output import table
-from rlx.hosts.cli.words import figure
-from rlx.runs import project
 
 COLUMNS = ("commit", "candidate", "budget", "seeds", "score", "status", "description", "claim")
 SHOWN = ("commit", "candidate", "budget", "seeds", "score", "status", "claim", "description")
-"""The columns as people see them: a description is as long as a line."""
+"""The columns of the table for people: the description is long, so it comes last."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
-    parser.add_argument("--tsv", action="store_true", help="tab-separated, one line each, for other tools")
+def arguments(parser: Parser) -> None:
+    add_study(parser)
+    parser.add_argument("--tsv", action="store_true", help="print tab-separated values for other tools")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.telling import log
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.loop.study.write_report import log
 
-    return {**log(find(project.root(), args.study)), "is_tsv": args.tsv}
+    return {**log(find_study(args.study)), "is_tsv": args.tsv}
 
 
-def render(data: dict[str, Any]) -> str:
-    names = COLUMNS if data["is_tsv"] else ["standing" if name == "status" else name for name in SHOWN]
-    cells = [[_cell(row[name]) for name in names] for row in data["rows"]]
+def render(data: Data) -> str:
     if data["is_tsv"]:
-        return "\n".join("\t".join(line) for line in [list(COLUMNS), *cells])
-    return "\n".join([table(SHOWN, cells, right=(3, 4)), f"next: rlx study report {data['study']}"])
+        rows = [[_cell(row[name]) for name in COLUMNS] for row in data["rows"]]
+        return "\n".join("\t".join(row) for row in [COLUMNS, *rows])
+    keys = [name.replace("status", "standing") for name in SHOWN]
+    rows = [[_cell(row[key]) for key in keys] for row in data["rows"]]
+    return f"{table(SHOWN, rows, right=(3, 4))}\nnext: rlx study report {data['study']}"
 
 
 def _cell(value: object) -> str:
     if value is None:
-        return "–"
-    return figure(value) if isinstance(value, float) else " ".join(str(value).split())
+        return NOTHING
+    if isinstance(value, float):
+        return figure(value)
+    return " ".join(str(value).split())

@@ -1,54 +1,55 @@
-"""List the jobs that wait, add some, or work them off; several workers never take the same job.
+"""List waiting jobs, add some, or run them. Several workers never take the same job.
 
-A queued trial is launched through the door, stayed with, judged, and queued again where its race asks for more seeds.
+A worker launches a queued trial, waits for it, judges it, and queues it again if its race needs more seeds.
 
 Example: rlx study queue --add c001 --add c002
          rlx study queue --work
 """
 
-from __future__ import annotations
+from typing import get_args
 
-import argparse
-from typing import Any, get_args
-
-from rlx.errors import UsageError
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, add_study, find_study, refuse_below_one
+from rlx.hosts.cli.format import NOTHING
 from rlx.hosts.cli.output import say, table
-from rlx.runs import project
-from rlx.study.lifecycle import Phase
+from rlx.study.ledger.lifecycle import Phase
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+def arguments(parser: Parser) -> None:
+    add_study(parser)
     parser.add_argument("--add", action="append", default=[], metavar="CANDIDATE", help="queue a checked candidate")
-    parser.add_argument("--phase", choices=get_args(Phase), default="trial", help="what for (%(default)s)")
-    parser.add_argument("--work", action="store_true", help="work off what waits")
-    parser.add_argument("--most", type=int, metavar="N", help="with --work: at most so many jobs")
+    parser.add_argument("--phase", choices=get_args(Phase), default="trial", help="the phase (default: %(default)s)")
+    add_executor(parser)
+    parser.add_argument("--work", action="store_true", help="run the waiting jobs")
+    parser.add_argument("--most", type=int, metavar="N", help="with --work: run at most N jobs")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run(args: Args) -> Data:
     from rlx.hosts.cli.progress import follow
-    from rlx.loop import queue
-    from rlx.loop.proceed import next_step
-    from rlx.study.study import find
+    from rlx.loop.study import queue
+    from rlx.loop.study.next_action import next_step
 
-    if args.most is not None and args.most < 1:
-        raise UsageError(f"--most {args.most}: at least one job", hint="--most 1")
-    study = find(project.root(), args.study)
+    refuse_below_one(args, "most")
+    study = find_study(args.study)
     if args.add:
         queue.add(study, args.add, args.phase)
-    did = queue.work(study, say=say, most=args.most, follow=follow) if args.work else []
-    waiting = [one.document() for one in queue.tickets(study)]
-    is_stuck = not queue.is_ready(study) or any(one.outcome == queue.WAITS for one in did)
-    command = next_step(study).command if is_stuck else f"rlx study queue {study.name} --work"
-    return {"study": study.name, "waiting": waiting, "did": [one.document() for one in did], "command": command}
+    did = []
+    if args.work:
+        did = queue.work(study, say=say, most=args.most, follow=follow)
+    command = f"rlx study queue {study.name} --work"
+    if not queue.is_ready(study) or any(job.outcome == queue.WAITS for job in did):
+        command = str(next_step(study).command)
+    waiting = [ticket.document() for ticket in queue.tickets(study)]
+    return {"study": study.name, "waiting": waiting, "did": [job.document() for job in did], "command": command}
 
 
-def render(data: dict[str, Any]) -> str:
-    rows = [
-        [one["job"], one["candidate"], one["phase"], one["worker"] or "–", one["criteria"]] for one in data["waiting"]
-    ]
+def render(data: Data) -> str:
     lines = []
-    for one in data["did"]:
-        lines += [f"done: {one['candidate']} ({one['phase']}): {one['outcome']}", *(f"  {why}" for why in one["why"])]
-    lines.append(table(["job", "candidate", "phase", "worker", "promoted when"], rows) if rows else "nothing waits")
-    return "\n".join([*lines, f"next: {data['command']}"])
+    for job in data["did"]:
+        lines.append(f"done: {job['candidate']} ({job['phase']}): {job['outcome']}")
+        lines += [f"  {reason}" for reason in job["why"]]
+    keys = ("job", "candidate", "phase", "worker", "criteria")
+    rows = [[job[key] or NOTHING for key in keys] for job in data["waiting"]]
+    waiting = "no job is waiting"
+    if rows:
+        waiting = table(["job", "candidate", "phase", "worker", "promoted when"], rows)
+    return "\n".join([*lines, waiting, f"next: {data['command']}"])

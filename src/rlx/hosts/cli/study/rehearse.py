@@ -1,56 +1,49 @@
-"""Walk the whole path once with a candidate that changes nothing: worktree, sandbox, training, evaluator, decision.
+"""Try the whole path once with a candidate that changes nothing: worktree, sandbox, training, evaluator, decision.
 
-It trains a few steps from the same host and in the same sandbox that an agent's jobs will have. Every step is told as
-it is taken (--json has them all). Exit code 1 where one fails: which, the end of its log, and where the rest is. Its
-traces stay until the next rehearsal, which starts without them.
+It trains a few steps on the host and in the sandbox that later jobs will use, and prints every step (--json has them
+all). If a step fails, the exit code is 1, and rlx prints the step, the end of its log and the path of the whole log.
+The files stay until the next rehearsal.
 
 Example: rlx study rehearse
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from rlx.hosts.cli.output import say
-from rlx.runs import project
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_study, add_trust, find_study, obey_trust
+from rlx.hosts.cli.output import labelled, say
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+def arguments(parser: Parser) -> None:
+    add_study(parser)
+    add_trust(parser)
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.proceed import next_step
-    from rlx.loop.rehearsal import Rehearsal
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.loop.study.next_action import next_step
+    from rlx.loop.study.rehearse import Rehearsal
 
-    study = find(project.root(), args.study)
-    walked = Rehearsal(study, say=say).walk()
-    return {**walked, "command": next_step(study).command, "exit_code": 0 if walked["ok"] else 1}
+    obey_trust(args)
+    study = find_study(args.study)
+    data = Rehearsal(study, say=say).walk()
+    return {**data, "command": str(next_step(study).command), "exit_code": int(not data["ok"])}
 
 
-def render(data: dict[str, Any]) -> str:
+def render(data: Data) -> str:
+    checks = data["checks"]
     following = f"next: {data['command']}"
     if data["ok"]:
-        return f"rehearsed: {len(data['checks'])} steps went well, the whole path works\n{following}"
-    *well, failed = data["checks"]
-    names = [*(one["name"] for one in well), f"[{failed['name']}]", *data["path"][len(data["checks"]) :]]
-    return "\n".join([
-        f"not rehearsed: {failed['name']} failed ({' → '.join(names)})",
-        f"failed: {failed['name']}: {failed['says']}",
-        *([f"hint: {failed['hint']}"] if "hint" in failed else []),
-        *_traces(data),
-        following,
-    ])  # fmt: skip
+        return f"rehearsed: all {len(checks)} steps passed\n{following}"
+    failed = checks[-1]
+    names = [*(check["name"] for check in checks[:-1]), f"[{failed['name']}]", *data["path"][len(checks) :]]
+    failure = {
+        "not rehearsed": f"{failed['name']} failed ({' → '.join(names)})",
+        "failed": f"{failed['name']}: {failed['says']}",
+        "hint": failed.get("hint"),
+    }
+    return "\n".join([labelled(failure), *_log_lines(data), following])
 
 
-def _traces(data: dict[str, Any]) -> list[str]:
-    """Lay out the end of the log of what failed, and where the rest is."""
+def _log_lines(data: Data) -> list[str]:
+    """Return the end of the failed step's log, and the command that prints the whole log."""
     if "log" not in data:
         return []
-    return [
-        f"log: {data['log']}",
-        *(f"  | {line}" for line in data["tail"] or ["(empty)"]),
-        f"all of it: {data['reads']}",
-    ]
+    tail = [f"  | {line}" for line in data["tail"] or ["(empty)"]]
+    return [f"log: {data['log']}", *tail, f"whole log: {data['reads']}"]

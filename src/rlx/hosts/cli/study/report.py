@@ -1,57 +1,74 @@
-"""Write a study's report: a picture of its progress first, then every candidate, negative results included.
+"""Write a study's report: a picture of its progress, then every candidate, including negative results.
 
-Every figure is linked to the file it comes from; `rlx study verify` recomputes them all. Of what was
-confirmed it writes the patch that puts it into the repository, and says the commands.
+Every number links to the file that it comes from, and `rlx study verify` recomputes them all. If a candidate was
+confirmed, rlx also writes a patch for the repository and prints the commands that apply it.
 
 Example: rlx study report
 """
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from rlx.hosts.cli.next import recent
-from rlx.runs import project
+from rlx.errors import EvidenceInvalid
+from rlx.hosts.cli.arguments import Args, Data, add_study, find_study
+from rlx.hosts.cli.next import candidate_table
+from rlx.hosts.cli.output import exit_code_if, labelled
 
 if TYPE_CHECKING:
-    from rlx.study.study import Study
+    from rlx.study.study_folder import Study
+
+arguments = add_study
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", nargs="?", metavar="STUDY", help="another study than the one in use")
+def run(args: Args) -> Data:
+    return write_report(find_study(args.study))
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.study.study import find
+def write_report(study: Study) -> Data:
+    """Write a study's report and its picture, and return the report's data."""
+    from rlx.hosts.plots.study_progress import draw
+    from rlx.loop.study.write_report import report
 
-    return written(find(project.root(), args.study))
-
-
-def written(study: Study) -> dict[str, Any]:
-    """Write a study's report and its picture; return what it says."""
-    from rlx.hosts.plots.campaign import draw
-    from rlx.loop.telling import report
-
-    told = report(study)
-    metric = told["metric"] + (" (lower is better)" if told["direction"] == "minimize" else "")
-    draw(
-        told["rows"], study.folder / "report.png", metric=metric, head=told["head"],
-        incumbent=told["incumbent"], title=f"{told['study']}: {told['outcome']}",
-    )  # fmt: skip
-    return told
+    data = report(study)
+    data["exit_code"] = exit_code_if(data["problems"], EvidenceInvalid)
+    metric = data["metric"]
+    if data["direction"] == "minimize":
+        metric += " (lower is better)"
+    title = f"{data['study']}: {data['outcome']}"
+    picture = study.folder / "report.png"
+    draw(data["rows"], picture, metric=metric, head=data["head"], incumbent=data["incumbent"], title=title)
+    _draw_curves(study, data["curves"])
+    return data
 
 
-def render(data: dict[str, Any]) -> str:
-    lines = [data["outcome"], ""]
-    if data["candidates"]:
-        lines += [recent(data["candidates"]), ""]
-    lines += [f"warning: {one}" for one in data["warnings"]]
-    lines += [
-        f"spent: {data['spent']['seeds']} seeds, {data['spent']['seconds'] / 3600:.2g} hours",
-        f"evidence: {data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
-        f"report: {data['file']}",
-        f"picture: {data['picture']}",
-        *(f"take over: {one}" for one in data["handover"]),
-    ]
-    return "\n".join([*lines, f"next: {data['command']}"])
+def _draw_curves(study: Study, shown: Data) -> None:
+    """Draw how both sides learned, one thin line per seed."""
+    if not shown["runs"]:
+        return
+    from rlx.hosts.plots.curves import curves, draw, pooled
+    from rlx.loop.study.write_report import CURVES
+    from rlx.runs.run import Run
+
+    lines = []
+    for name, runs in shown["runs"].items():
+        side = pooled([curves(Run(study.root / "runs" / run), shown["metric"], axis="steps") for run in runs])
+        lines.append(replace(side, name=name))
+    out = study.folder / CURVES
+    draw(lines, metric=shown["metric"], axis="steps", out=out, with_seeds=True, with_band=False)
+
+
+def render(data: Data) -> str:
+    fields = labelled({
+        "NOT sound": data["problems"],
+        "warning": data["warnings"],
+        "spent": f"{data['spent']['seeds']} seeds, {data['spent']['seconds'] / 3600:.2g} hours",
+        "evidence": f"{data['level']}; approval: {data['approval']}; enforced: {data['enforced']}",
+        "report": data["file"],
+        "picture": data["picture"],
+        "take over": data["handover"],
+        "next": data["command"],
+    })  # fmt: skip
+    blocks = [data["outcome"], candidate_table(data["candidates"]), fields]
+    return "\n\n".join(filter(None, blocks))

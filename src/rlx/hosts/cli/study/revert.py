@@ -1,37 +1,34 @@
-"""Take a candidate back that advanced or was confirmed: head and incumbent fall to what they were before it.
+"""Withdraw a candidate that advanced or was confirmed. Head and incumbent return to those before it.
 
 Example: rlx study revert c004 --why "it limps on gravel"
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from rlx.runs import project
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_candidate, find_study
+from rlx.hosts.cli.format import NOTHING
+from rlx.hosts.cli.output import labelled
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("candidate", help="a candidate's id")
-    parser.add_argument("--why", required=True, metavar="TEXT", help="the reason, kept in the ledger")
-    parser.add_argument("--study", metavar="STUDY", help="another study than the one in use")
+def arguments(parser: Parser) -> None:
+    add_candidate(parser)
+    parser.add_argument("--why", required=True, metavar="TEXT", help="the reason, which the ledger records")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.proposals import revert
-    from rlx.study.study import find
+def run(args: Args) -> Data:
+    from rlx.loop.study.propose import revert
 
-    return revert(find(project.root(), args.study), args.candidate, why=args.why)
-
-
-def render(data: dict[str, Any]) -> str:
-    lines = [
-        f"taken back: {data['candidate']}, {data['was']} ({data['says']}): {data['hypothesis']}",
-        f"why: {data['why']}",
-        *(f"{name}: {_moved(data[f'{name}_before'], data[name])}" for name in ("head", "incumbent")),
-    ]
-    return "\n".join([*lines, "next: rlx next"])
+    return revert(find_study(args.study), args.candidate, why=args.why)
 
 
-def _moved(before: str | None, after: str | None) -> str:
-    return (before or "–") if before == after else f"{before or '–'} → {after or '–'}"
+def render(data: Data) -> str:
+    return labelled({
+        "withdrawn": f"{data['candidate']}, {data['was']} ({data['says']}): {data['hypothesis']}",
+        "why": data["why"],
+        "head": _change(data["head_before"], data["head"]),
+        "incumbent": _change(data["incumbent_before"], data["incumbent"]),
+        "next": "rlx next",
+    })  # fmt: skip
+
+
+def _change(before: str | None, after: str | None) -> str:
+    names = dict.fromkeys([before or NOTHING, after or NOTHING])
+    return " → ".join(names)

@@ -1,29 +1,24 @@
-"""Make a study the one that commands mean when none is named, and write anew what the hosts' hooks read of it.
+"""Make a study the active one: commands use it if you name none. rlx also rewrites the file that agent hooks read.
 
 Example: rlx study use faster
 """
 
-from __future__ import annotations
-
-import argparse
-from typing import Any
-
-from rlx.runs import project
+from rlx.hosts.cli.arguments import Args, Data, Parser, find_study
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: Parser) -> None:
     parser.add_argument("study", metavar="STUDY", help="STUDY or TASK/STUDY")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
-    from rlx.loop.overview import tell_hooks
-    from rlx.study.study import find, use
+def run(args: Args) -> Data:
+    from rlx.loop.study.study_status import write_hook_view
+    from rlx.study.study_folder import set_active
 
-    study = find(project.root(), args.study)
-    use(study)
-    tell_hooks(study)
+    study = find_study(args.study)
+    set_active(study)
+    write_hook_view(study)
     return {"task": study.task_name, "study": study.name}
 
 
-def render(data: dict[str, Any]) -> str:
-    return f"in use: {data['task']}/{data['study']}\nnext: rlx next"
+def render(data: Data) -> str:
+    return f"active: {data['task']}/{data['study']}\nnext: rlx next"

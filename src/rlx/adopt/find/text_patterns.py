@@ -1,0 +1,46 @@
+"""Reads texts that a program puts together, such as paths and metric names, as patterns."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from rlx.adopt.repository import PythonFile, dotted, literal
+
+
+def text_pattern(node: ast.AST | None) -> str:
+    """Return a text expression as a pattern: computed parts become `*`; empty if nothing of it is known."""
+    if node is None:
+        return ""
+    value = literal(node)
+    if isinstance(value, str):
+        return value
+    if isinstance(node, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "*" for part in node.values]
+        return "".join(map(str, parts))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
+        joint = "/" if isinstance(node.op, ast.Div) else ""
+        return f"{text_pattern(node.left) or '*'}{joint}{text_pattern(node.right) or '*'}"
+    if isinstance(node, ast.Call):
+        return _call_pattern(node)
+    return ""
+
+
+def _call_pattern(call: ast.Call) -> str:
+    tail = dotted(call.func).rpartition(".")[2]
+    if tail == "join" and call.args and not isinstance(getattr(call.func, "value", None), ast.Constant):
+        return "/".join(text_pattern(arg) or "*" for arg in call.args)
+    if tail in ("Path", "PurePath", "str", "abspath", "expanduser") and call.args:
+        return text_pattern(call.args[0])
+    if tail == "format" and isinstance(call.func, ast.Attribute):
+        return re.sub(r"\{[^}]*\}", "*", text_pattern(call.func.value))
+    return ""
+
+
+def nodes_around(node: ast.AST, file: PythonFile) -> list[ast.AST]:
+    """Return the nodes of the innermost function around a node, or of the whole file if it is in no function."""
+    line = getattr(node, "lineno", 0)
+    around = [function for function in file.functions if function.lineno <= line <= (function.end_lineno or 0)]
+    if around:
+        return list(ast.walk(max(around, key=lambda function: function.lineno)))
+    return file.nodes

@@ -1,0 +1,1 @@
+"""Importers: each one reads the finished runs of one format."""

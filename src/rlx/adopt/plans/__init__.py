@@ -1,0 +1,1 @@
+"""Plans of other experiment tools: their tasks, studies, candidates and ledgers, read as text and never trusted."""

@@ -1,0 +1,1 @@
+"""Profiles: what rlx knows about a framework, one file per framework."""

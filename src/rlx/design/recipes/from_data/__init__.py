@@ -1,0 +1,1 @@
+"""Learning from data: demonstrations, fixed datasets and preferences."""

@@ -1,0 +1,1 @@
+"""Measuring and running: robustness, attacks, statistics, batches, placement and checkpoints."""

@@ -1,0 +1,1 @@
+"""Parts of a learner: statistics, actors, critics, losses, memory and replay."""

@@ -1,0 +1,1 @@
+"""Worlds and agents: shaping, ends, levels, randomisation, several agents and games."""

@@ -1,0 +1,1 @@
+"""Findings from the record of an environment inspection."""

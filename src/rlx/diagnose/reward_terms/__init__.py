@@ -1,0 +1,1 @@
+"""Reward terms of a run: load them, describe them, and find their defects."""

@@ -1,0 +1,1 @@
+"""Play an environment in many ways and record how it behaves."""

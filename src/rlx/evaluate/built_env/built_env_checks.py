@@ -1,0 +1,205 @@
+"""Check an environment that an agent built: API, determinism, scenarios, predicate, random floor, headroom, caps.
+
+The checks play the person's judge (`evaluator/env.py:Task`) on the built environment, in a sandbox. The candidate's
+code runs in the same process, so an answer is evidence for an honest candidate only. It is labelled `reported`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlx import files
+from rlx.config.schema import Env
+from rlx.envs.import_object import load_file
+from rlx.envs.judged import Judged
+from rlx.envs.make import make_env
+from rlx.errors import EvidenceInvalid, RlxError
+from rlx.evaluate.foreign_code import ForeignCode, one_line
+
+TASK = "evaluator/env.py:Task"
+SCENARIOS = "evaluator/scenarios.py"
+EPISODES = 40
+SEEDS = 5
+LARGEST_OBSERVATION = 100_000
+LEAST_STEPS = 1.5
+"""Unsolved random episodes must last longer than this on average: one step is not an episode."""
+
+
+def built_env_problems(root: Path, *, headroom: float, max_steps: int) -> tuple[list[str], dict[str, float]]:
+    """Return the problems of the environment that a tree holds, and its figures: random and constant floors."""
+    made: Any = make_env(Env(id=TASK), root=root)
+    judge = made.unwrapped
+    problems = [*_api_problems(made), *_determinism_problems(made), *_scenario_problems(made, root)]
+    floor, length, is_capped = _random_play(made, max_steps)
+    constant = _constant_floor(made)
+    if floor >= headroom:
+        problems.append(
+            f"headroom: a random policy solves {floor:.0%} of episodes; it may solve less than {headroom:.0%}"
+        )
+    if constant >= headroom:
+        problems.append(f"headroom: always the same action solves {constant:.0%} of episodes")
+    if length <= LEAST_STEPS:
+        problems.append(f"horizon: unsolved episodes end after {length:.1f} steps on average")
+    if not is_capped:
+        problems.append(f"caps: an episode lasts longer than {max_steps} steps")
+    if isinstance(judge, Judged):
+        problems += _invariance_problems(judge, root)
+    else:
+        problems.append(f"{TASK} is not a rlx.envs.judged.Judged")
+    made.close()
+    return problems, {"random_floor": floor, "constant_floor": constant, "unsolved_length": length}
+
+
+def _api_problems(env: Any) -> Iterator[str]:
+    size = int(np.prod(env.observation_space.shape or (1,)))
+    if size > LARGEST_OBSERVATION:
+        yield f"caps: an observation has {size:,} numbers"
+    solved_at_start = 0
+    for seed in range(SEEDS):
+        observation, _ = env.reset(seed=seed)
+        if observation not in env.observation_space:
+            yield f"api: the observation after reset(seed={seed}) is not in {env.observation_space}"
+            return
+        solved_at_start += bool(env.unwrapped.solved(observation))
+        observation, _, _, _, _ = env.step(env.action_space.sample())
+        if observation not in env.observation_space:
+            yield f"api: the observation after a step is not in {env.observation_space}"
+            return
+    if solved_at_start > SEEDS // 2:
+        yield f"predicate: {solved_at_start} of {SEEDS} episodes are solved before the first action"
+
+
+def _determinism_problems(env: Any) -> Iterator[str]:
+    for seed in range(2):
+        if _trace(env, seed) != _trace(env, seed):
+            yield f"determinism: two episodes with seed {seed} and the same actions differ"
+            return
+
+
+def _trace(env: Any, seed: int) -> list[Any]:
+    """Return what one episode with fixed actions shows."""
+    env.action_space.seed(seed)
+    observation, _ = env.reset(seed=seed)
+    rows = [np.asarray(observation).tolist()]
+    for _ in range(50):
+        observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        rows.append([np.asarray(observation).tolist(), float(reward), bool(terminated), bool(truncated)])
+        if terminated or truncated:
+            break
+    return rows
+
+
+def _scenario_problems(env: Any, root: Path) -> Iterator[str]:
+    """Yield the person's scenarios that do not lead where they should."""
+    if not (root / SCENARIOS).is_file():
+        return
+    for scenario in load_file(SCENARIOS, root=root).SCENARIOS:
+        name = str(scenario.get("name", "scenario"))
+        is_solved = _play_scenario(env, scenario)
+        if is_solved != bool(scenario["solved"]):
+            expected = "solved" if scenario["solved"] else "unsolved"
+            yield f"scenario {name}: expected {expected}, but it was {'solved' if is_solved else 'unsolved'}"
+
+
+def _play_scenario(env: Any, scenario: dict[str, Any]) -> bool:
+    observation, _ = env.reset(seed=int(scenario.get("seed", 0)))
+    actions = scenario.get("actions")
+    policy = scenario.get("policy")
+    for step in range(int(scenario.get("within", 1000))):
+        if policy is None and step >= len(actions or ()):
+            return False
+        action = policy(observation) if policy is not None else actions[step]  # type: ignore[index]
+        observation, reward, terminated, truncated, _ = env.step(action)
+        if reward > 0:
+            return True
+        if terminated or truncated:
+            return False
+    return False
+
+
+def _random_play(env: Any, max_steps: int) -> tuple[float, float, bool]:
+    """Return how often a random policy solves it, the mean length of unsolved episodes, and whether all end."""
+    env.action_space.seed(0)
+    solved = 0
+    lengths = []
+    is_capped = True
+    for episode in range(EPISODES):
+        env.reset(seed=1000 + episode)
+        step = 0
+        is_over = False
+        while not is_over and step <= max_steps:
+            _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+            step += 1
+            is_over = terminated or truncated
+        is_capped = is_capped and step <= max_steps
+        solved += reward > 0
+        if reward <= 0:
+            lengths.append(step)
+    return solved / EPISODES, float(np.mean(lengths)) if lengths else float("inf"), is_capped
+
+
+def _constant_floor(env: Any) -> float:
+    """Return how often the best constant action solves it; 0 for actions that are not discrete."""
+    count = int(getattr(env.action_space, "n", 0))
+    best = 0.0
+    for action in range(min(count, 16)):
+        solved = 0
+        for episode in range(10):
+            env.reset(seed=2000 + episode)
+            is_over = False
+            while not is_over:
+                _, reward, terminated, truncated, _ = env.step(action)
+                is_over = terminated or truncated
+            solved += reward > 0
+        best = max(best, solved / 10)
+    return best
+
+
+def _invariance_problems(judge: Judged, root: Path) -> Iterator[str]:
+    """Yield whether scaled and shifted rewards of the built environment change the score."""
+    import gymnasium
+
+    class Scaled(type(judge)):  # type: ignore[misc]
+        def make_built(self) -> Any:
+            return gymnasium.wrappers.TransformReward(judge_built(root), lambda reward: 1000 * float(reward) + 5)
+
+    def judge_built(root: Path) -> Any:
+        return make_env(Env(id=judge.built), root=root)
+
+    scaled = Scaled()
+    if _trace(judge, 7) != _trace(scaled, 7):
+        yield "invariance: the score changes when rewards are scaled and shifted"
+    scaled.close()
+
+
+def _as_rlx_error(error: Exception) -> RlxError:
+    if isinstance(error, RlxError):
+        return error
+    return EvidenceInvalid(f"the environment raises {one_line(error)}")
+
+
+def main(argv: list[str]) -> int:
+    """Check the tree `argv[0]`; the request is on stdin, and the answer is the last line on stdout."""
+    stdout = os.dup(1)
+    os.dup2(2, 1)  # the project's own prints do not belong to the answer
+    request = files.decode(sys.stdin.buffer.read())
+    problems: list[str] = []
+    figures: dict[str, float] = {}
+    try:
+        with ForeignCode(_as_rlx_error):
+            problems, figures = built_env_problems(Path(argv[0]), **request)
+    except RlxError as error:
+        problems = [error.message]
+    with os.fdopen(stdout, "wb") as stream:
+        stream.write(files.encode({"problems": problems, "figures": figures}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

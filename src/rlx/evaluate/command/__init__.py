@@ -1,0 +1,1 @@
+"""Evaluation by a repository's own command, from a pinned tree."""

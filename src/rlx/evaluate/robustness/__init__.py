@@ -1,0 +1,1 @@
+"""Policies under changed conditions: parameter sweeps and disturbances."""

@@ -1,0 +1,1 @@
+"""Sealed evaluation: checkpoints are measured in a separate sandboxed process, from a pinned tree."""

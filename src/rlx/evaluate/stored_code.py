@@ -1,0 +1,92 @@
+"""Code that a stored config names: imported only from the project's own tree outside `runs/`, unless it is trusted.
+
+A run, a checkpoint or a whole project can come from anybody. A project that was unpacked or copied is somebody else's
+until somebody trains in it or makes something in it. A stored config may name `file.py:Class` or `module:Class`, and to
+make such an environment means to execute that file. rlx checks the names before it imports anything.
+Not covered: modules of installed packages that a run inside `runs/` names, and configs that a person names to train.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlx.config.load import parse
+from rlx.envs.import_object import own_places
+from rlx.errors import Refused
+from rlx.runs import project
+
+if TYPE_CHECKING:
+    from rlx.config.schema import Experiment
+    from rlx.runs.run import Run
+
+_TRUST_HINT = "look at that code; if you trust it, repeat the command with --trust"
+_trusted = {"all": False}
+
+
+def trust_stored_code(*, is_trusted: bool) -> None:
+    """Say whether this process may run whatever code a stored config names: a person asks for it with `--trust`."""
+    _trusted["all"] = is_trusted
+
+
+def stored_experiment(run: Run, *, root: Path) -> Experiment:
+    """Return the experiment of a stored run; refused if it names code that the project does not hold."""
+    source = f"{run.name}/config_snapshot.yaml"
+    for problem in code_problems(run.config, place=run.path, root=root):
+        raise Refused(f"{source} {problem}", hint=_TRUST_HINT)
+    return parse(run.config, source=source)
+
+
+def refuse_foreign_program(what: str, *, root: Path) -> None:
+    """Refuse to start a program that the files of a project name, if the project came from elsewhere."""
+    if not _trusted["all"] and not project.is_own(root):
+        raise Refused(
+            f"nobody has trained or made anything in this folder yet, and its files name a program to run: {what}",
+            hint="look at it; if you trust it, repeat the command with --trust",
+        )
+
+
+def refuse_code_of_foreign_project(config: Mapping[str, Any], *, root: Path) -> None:
+    """Refuse to make what a config names from the tree of a project that came from elsewhere."""
+    for name in code_references(config):
+        if list(own_places(name, root=root)):
+            refuse_foreign_program(f"`{name}`", root=root)
+
+
+def code_problems(config: Mapping[str, Any], *, place: Path, root: Path) -> Iterator[str]:
+    """Yield why code that the config stored at `place` names is not executed."""
+    if _trusted["all"]:
+        return
+    runs = project.runs_folder(root).resolve()
+    is_own = place.resolve().is_relative_to(runs)
+    for name in code_references(config):
+        places = list(own_places(name, root=root))
+        if not is_own:
+            yield f"does not belong to this project and names code to run: `{name}`"
+        elif any(not _is_project_code(path, root) for path in places):
+            yield f"names code to run that is not in the project's own tree outside runs/: `{name}`"
+        elif places and not project.is_own(root):
+            yield f"names code to run, and nobody has trained in this folder yet: `{name}`"
+
+
+def _is_project_code(path: Path, root: Path) -> bool:
+    resolved = path.resolve()
+    kept = ((root / folder).resolve() for folder in ("runs", ".rlx"))
+    return resolved.is_relative_to(root.resolve()) and not any(resolved.is_relative_to(folder) for folder in kept)
+
+
+def code_references(config: Mapping[str, Any]) -> list[str]:
+    """Return the code that a config names to import and run: `module:name`, `file.py:Class`."""
+    envs = [_mapping(config.get("env")), _mapping(_mapping(config.get("eval")).get("env"))]
+    scenarios = _mapping(_mapping(config.get("eval")).get("scenarios"))
+    envs += [_mapping(_mapping(scenario).get("env")) for scenario in scenarios.values()]
+    named: list[Any] = [env.get("id") for env in envs]
+    named += [_mapping(wrapper).get("name", wrapper) for env in envs for wrapper in env.get("wrappers") or ()]
+    policy = _mapping(config.get("policy"))
+    named += [_mapping(config.get("algo")).get("name"), policy.get("type"), *_mapping(policy.get("kwargs")).values()]
+    return [name for name in named if isinstance(name, str) and ":" in name]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,1 @@
+"""Films and contact sheets of episodes."""

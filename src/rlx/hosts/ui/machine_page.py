@@ -1,0 +1,63 @@
+"""The page of this machine: cores, memory, GPUs, disk, and the runs that train on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from rlx.hosts.cli.format import duration, size, spread, steps
+from rlx.hosts.ui.html import Html, Part, el, facts, state, table
+from rlx.hosts.ui.layout import Site, run_link, section
+from rlx.runs.index import LiveIndex
+
+
+def machine_page(site: Site, root: Path, index: LiveIndex) -> str:
+    """Return the page."""
+    body = el("div", machine_part(root, index), id="machine", data_fragment="/part/machine")
+    return site.page("Machine", el("h1", "This machine"), body, here="/machine", live="/live/machine")
+
+
+def machine_part(root: Path, index: LiveIndex) -> Html:
+    """Return what this machine has, what it uses, and which runs train."""
+    from rlx.launch.launch import explain_queued
+    from rlx.launch.resources import available_cores, visible_gpus
+
+    free = shutil.disk_usage(root).free
+    load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
+    total, available = _memory()
+    running = index.page(status="running", limit=100)
+    prepared = index.page(status="prepared", limit=100)
+    queued = index.page(status="queued", limit=100)
+    explain_queued(root, queued.rows)
+    figures = facts([
+        ("cores", str(available_cores())),
+        ("load over 1, 5 and 15 minutes", load),
+        ("memory", f"{size(available)} of {size(total)} available"),
+        ("GPUs", ", ".join(visible_gpus()) or "none"),
+        ("disk", f"{size(free)} free"),
+        ("runs in training", f"{running.total:,}"),
+        ("runs that wait", f"{prepared.total:,}"),
+        ("runs in an executor's queue", f"{queued.total:,}"),
+    ])  # fmt: skip
+    rows: list[list[Part]] = []
+    for row in [*running.rows, *queued.rows, *prepared.rows]:
+        status: Part = state(row["status"])
+        if row["reason"]:
+            status = [status, el("small", f" {row['reason']}")]
+        rows.append([run_link(row["name"]), status, row["tally"], steps(row["steps"], row["planned_steps"]),
+                     spread(row["return"]), duration(row["seconds"])])  # fmt: skip
+    jobs: Part = el("p", "No run trains or waits.", class_="muted")
+    if rows:
+        jobs = table(["run", "status", "seeds", "steps", "return", "time"], rows, right=(3, 4, 5), caption="jobs")
+    return el("div", el("div", figures, class_="headline"), section("Jobs", jobs))
+
+
+def _memory() -> tuple[float, float]:
+    """Return the bytes of memory that this machine has, and those that are available."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return 0.0, 0.0
+    values = {line.split(":")[0]: float(line.split()[1]) * 1024 for line in lines if len(line.split()) > 1}
+    return values.get("MemTotal", 0.0), values.get("MemAvailable", 0.0)

@@ -1,0 +1,1 @@
+"""Git objects, worktrees and differences between trees."""

@@ -1,0 +1,1 @@
+"""How rlx starts Python processes: fork, re-exec and worker pools."""

@@ -1,0 +1,1 @@
+"""Adopt a foreign repository: scan, draft, write and try."""

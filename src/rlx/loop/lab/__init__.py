@@ -1,0 +1,1 @@
+"""The lab: an agent works unattended on two files, and a study decides what counts as better."""

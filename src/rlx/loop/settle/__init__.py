@@ -1,0 +1,1 @@
+"""Decide between two configs: train seeds until the evidence settles it."""

@@ -1,0 +1,126 @@
+"""`rlx next` in at most 1 kB: where the study stands as scores, the best ideas, what was learned, and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlx import files
+from rlx.command import Command
+from rlx.loop.study import verdict_notes
+from rlx.loop.study.agent.history import lessons, mean_score, rounded, shortened, told_lines
+from rlx.loop.study.agent.ideas import SHOWN, best_idea, best_ideas
+from rlx.loop.study.agent.short_way import short_way
+from rlx.loop.study.next_action import Step, next_steps, situation_of
+from rlx.loop.study.study_status import brief, findings, status_of
+from rlx.loop.study.verify import integrity
+from rlx.study.candidate.candidate import BASELINE
+from rlx.study.situation import Situation
+from rlx.study.study_folder import Study
+
+MOST_BYTES = 980
+"""The size of an answer as JSON; the schema's number and the brackets of the printed document come on top."""
+_TEXTS = (220, 160, 110, 70, 40)
+IDEA_MOVES = ("propose", "mend")
+
+
+def compact(study: Study) -> tuple[dict[str, Any], Command]:
+    """Return what an agent needs to take the recommended step, in at most 1 kB, and the command of that step."""
+    at = situation_of(study)
+    step, *others = next_steps(study, at)
+    ideas: list[dict[str, Any]] = []
+    if at.state.approval is not None and at.can_search:
+        ideas = [idea.document() for idea in best_ideas(study, at)[:SHOWN]]
+    history = told_lines(lessons(study, at.state))
+    idea = best_idea(study, at, step)
+    step, *others = [_in_short(known, study.option_words, idea) for known in (step, *others)]
+    parts = {"study": study.name, "integrity": integrity(study)[:1], "ideas": ideas, "history": history}
+    return fitted(at, step, others, parts), step.command
+
+
+def full(study: Study) -> dict[str, Any]:
+    """Return everything: the whole step with all legal ones, every idea and the whole history."""
+    at = situation_of(study)
+    ideas = best_ideas(study, at) if at.state.approval is not None else []
+    known = lessons(study, at.state)
+    return {
+        **brief(study),
+        "scores": scores(at),
+        "ideas": [idea.document() for idea in ideas],
+        "history": told_lines(known, most=len(known)),
+    }
+
+
+def _in_short(step: Step, study: tuple[str, ...], idea: str) -> Step:
+    """Return a step with the shortest command, and without words about the longer ones."""
+    command = short_way(step, study, idea)
+    why = step.why
+    if step.move.kind == "propose":
+        why = "an idea is needed: take one of these, or write candidate.json, then rlx try -f candidate.json"
+    return Step(step.move, command, why)
+
+
+def fitted(at: Situation, step: Step, others: Sequence[Step], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer; its texts are shortened, and its longest lists cut, until it fits."""
+    step_document = step.document()
+    also = [str(other.command) for other in others if other.move.kind not in ("report", "take over")][:1]
+    claims = at.contract.metric.claims if at.contract.metric else 0
+    whole = {
+        "study": str(parts["study"]),
+        "integrity": list(parts.get("integrity", ())),
+        "status": status_of(at),
+        "scores": scores(at),
+        "head": at.state.head,
+        "ideas": list(parts["ideas"]),
+        "history": list(parts["history"]),
+        "findings": [*findings(at.state), *verdict_notes.flat(at.state, at.contract)][:1],
+        "left": {"seeds": at.seeds_left, "candidates": at.candidates_left,
+                 "claims": max(0, claims - len(at.state.claimed))},
+        "also": also,
+        "action": step_document["action"],
+        "why": step_document["why"],
+        "command": step_document["command"],
+        "person": step.command.needs_person,
+    }  # fmt: skip
+    for most in _TEXTS:
+        answer = _cut(whole, most)
+        while _size(answer) > MOST_BYTES and len(answer["history"]) > 2:
+            answer["history"] = answer["history"][1:]
+        if _size(answer) <= MOST_BYTES:
+            return answer
+    for key, kept in (("history", 0), ("also", 0), ("findings", 0), ("ideas", 1), ("ideas", 0)):
+        answer[key] = answer[key][:kept]
+        if _size(answer) <= MOST_BYTES:
+            return answer
+    return answer
+
+
+def scores(at: Situation) -> dict[str, Any]:
+    """Return the mean scores of the baseline and the head, and the best possible score if it is known."""
+    metric = at.contract.metric.name if at.contract.metric else ""
+    return {
+        "metric": metric,
+        "baseline": rounded(mean_score(at.state, BASELINE)),
+        "head": rounded(mean_score(at.state, at.state.head)),
+        "ceiling": at.ceiling,
+    }
+
+
+def _size(answer: Mapping[str, Any]) -> int:
+    return len(files.encode(answer))
+
+
+def _cut(whole: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Cut every text but commands and names."""
+    kept = ("study", "status", "head", "action", "command", "propose", "metric", "also")
+    return {key: value if key in kept else _with_short_texts(value, most) for key, value in whole.items()}
+
+
+def _with_short_texts(value: Any, most: int) -> Any:
+    if isinstance(value, str):
+        return shortened(value, most)
+    if isinstance(value, Mapping):
+        return _cut(value, most)
+    if isinstance(value, list):
+        return [_with_short_texts(item, most) for item in value]
+    return value

@@ -1,0 +1,25 @@
+"""The shortest command for a step: `rlx try` takes several steps in one call."""
+
+from __future__ import annotations
+
+from rlx.command import Command, rlx
+from rlx.loop.study.next_action import PROPOSAL, Step
+
+
+def short_way(step: Step, study: tuple[str, ...], idea: str = "") -> Command:
+    """Return `rlx try …` if it takes this step and those after it, else the step's own command.
+
+    `study` are the words that select the study, `idea` is the best idea if there is one.
+    """
+    move = step.move
+    if move.phase == "confirmation" and move.kind in ("launch", "wait", "decide"):
+        return rlx("try", "--claim", *study)
+    if move.phase == "trial" and move.kind in ("check", "launch", "wait", "decide"):
+        return rlx("try", move.candidate, *study)
+    if move.kind != "propose":
+        return step.command
+    if "--file" in step.command.argv:
+        return rlx("try", "--file", PROPOSAL, *study)
+    if idea:
+        return rlx("try", "--idea", idea, *study)
+    return step.command

@@ -1,0 +1,277 @@
+"""Try one idea in one call: propose, check, launch, wait and decide, as far as the time allows.
+
+The steps are those of the rulebook, in its order, by the functions of the single commands. If the time is up, the same
+call goes on from there: the ledger knows how far the candidate is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlx.command import rlx
+from rlx.config.yaml_lines import Document
+from rlx.errors import Refused
+from rlx.launch import launch as plain
+from rlx.launch.study_jobs import launch_candidate
+from rlx.launch.study_jobs.launch_candidate import LaunchOrder
+from rlx.loop.study import decide, measure_scores
+from rlx.loop.study.agent.history import change_text, mean_score, rounded, shortened
+from rlx.loop.study.agent.ideas import best_idea
+from rlx.loop.study.agent.short_way import short_way
+from rlx.loop.study.measure_scores import Say
+from rlx.loop.study.next_action import Step, next_steps, situation_of
+from rlx.loop.study.propose import propose, withdraw
+from rlx.runs.run import Run
+from rlx.study.candidate.candidate import BASELINE, Candidate
+from rlx.study.moves import Move
+from rlx.study.refusal import Refusal
+from rlx.study.situation import UNDECIDED, Situation, pool_size
+from rlx.study.study_folder import Study
+from rlx.study.verdict_words import verdict_words
+
+SECONDS = 600.0
+"""How long one call waits if nobody says otherwise."""
+LONGEST_TEXT = 220
+ROOM_CODES = frozenset({"PARALLEL", "CORES", "GPUS", "MEMORY"})
+"""The refusals of a launch that pass when another job ends."""
+OWN_MOVES = ("check", "launch", "decide")
+"""The moves that bring one candidate to its decision."""
+OWN_FIELDS = ("kind", "hypothesis", "predicts", "changes", "records")
+
+
+@dataclass
+class CandidateTrial:
+    """One candidate on its way to a decision, until a deadline on the monotonic clock."""
+
+    study: Study
+    candidate: str
+    say: Say
+    deadline: float
+    follow: Callable[..., object] = plain.wait
+    is_claim: bool = False
+    """Whether the candidate is the head, and is claimed against the original baseline on fresh seeds."""
+
+    def go(self) -> Situation:
+        """Take the steps that lead to this candidate's decision; return the situation of the study after them."""
+        while True:
+            at = situation_of(self.study)
+            if self._is_decided(at):
+                return at
+            move = self._next_move(next_steps(self.study, at))
+            if move is None or self._seconds_left <= 0:
+                return at
+            try:
+                self._act(move)
+            except Refused:
+                if self.study.state().head == at.state.head:
+                    raise
+                # another candidate became the head meanwhile: look again
+
+    def _is_decided(self, at: Situation) -> bool:
+        if self.is_claim:
+            return at.state.is_claim_decided(self.candidate)
+        return at.state.candidates[self.candidate].state not in UNDECIDED
+
+    @property
+    def _seconds_left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def _next_move(self, steps: Sequence[Step]) -> Move | None:
+        """Return what brings this candidate further: its own step, the head's fresh seeds, or to wait."""
+        moves = [step.move for step in steps]
+        for move in moves:
+            if self._is_useful(move):
+                return move
+        waits = [move for move in moves if move.kind == "wait"]
+        own_first = sorted(waits, key=lambda move: move.candidate != self.candidate)
+        return own_first[0] if own_first else None
+
+    def _is_useful(self, move: Move) -> bool:
+        """Say whether a move leads to the decision: a claim takes its own moves, a candidate never takes those."""
+        is_of_claim = move.kind in ("launch", "decide") and move.phase == "confirmation"
+        if self.is_claim or is_of_claim:
+            return self.is_claim and is_of_claim
+        if move.candidate == self.candidate and move.kind in OWN_MOVES:
+            return True
+        # what the candidate is measured against: the baseline's pool, or the head's fresh seeds
+        return move.kind == "baseline" or (move.phase == "promotion" and move.kind in ("launch", "verdict"))
+
+    def _act(self, move: Move) -> None:
+        if move.kind == "wait":
+            self.follow(Run(self.study.root / "runs" / move.run), timeout_seconds=max(0.0, self._seconds_left))
+        elif move.kind == "check":
+            self._check(move)
+        elif move.kind == "launch":
+            self._launch(LaunchOrder(move.candidate, move.phase, plan=move.plan))
+        elif move.kind == "baseline":
+            self._fill_pool()
+        elif move.kind == "verdict":
+            measure_scores.measure(self.study, [move.candidate], "promotion", say=self.say)
+        else:
+            decide.decide(self.study, move.candidate, say=self.say)
+
+    def _check(self, move: Move) -> None:
+        """Check the candidate. One of config keys that is refused cannot be fixed, so it is withdrawn."""
+        try:
+            launch_candidate.check(self.study, move.candidate)
+        except Refused:
+            if not self.study.candidate(move.candidate).is_code:
+                withdraw(self.study, move.candidate, why="its check was refused")
+            raise
+
+    def _launch(self, order: LaunchOrder) -> None:
+        try:
+            launched = launch_candidate.launch(self.study, order)
+        except Refused as error:
+            self._wait_for_room(error)
+            return
+        self.say(f"{launched.run}: {len(launched.seeds)} seeds of {order.candidate} ({order.phase})")
+
+    def _wait_for_room(self, error: Refused) -> None:
+        """Wait for another candidate's job if only the room on this machine is missing; else the refusal stands."""
+        jobs = self.study.state().open_jobs
+        if not jobs or not {str(reason["code"]) for reason in error.reasons} <= ROOM_CODES:
+            raise error
+        self.say(f"{jobs[0].run} has the room; {self.candidate} waits")
+        self.follow(Run(self.study.root / "runs" / str(jobs[0].run)), timeout_seconds=max(0.0, self._seconds_left))
+
+    def _fill_pool(self) -> None:
+        """Train or measure the baseline's pool."""
+        state = self.study.state()
+        if state.lacks(BASELINE, "baseline", pool_size(self.study.contract())):
+            self._launch(LaunchOrder(BASELINE, "baseline"))
+        else:
+            measure_scores.measure(self.study, [BASELINE], "baseline", say=self.say)
+
+
+def try_proposal(
+    study: Study,
+    proposal: Document | Mapping[str, Any],
+    *,
+    seconds: float = SECONDS,
+    say: Say,
+    patch: Path | None = None,
+    follow: Callable[..., object] = plain.wait,
+) -> dict[str, Any]:
+    """Propose a candidate, or find the one that this proposal made before, and try it."""
+    data = proposal.data if isinstance(proposal, Document) else proposal
+    known = None if patch else _same_candidate(study, data)
+    notes: list[str] = []
+    if known is None:
+        made = propose(study, proposal, patch=patch)
+        known, notes = str(made["candidate"]), list(made["notes"])
+        if made["worktree"] and patch is None:
+            return _answer(study, known, situation_of(study), notes=notes, is_to_edit=True)
+    return try_candidate(study, known, seconds=seconds, say=say, notes=notes, follow=follow)
+
+
+def try_candidate(
+    study: Study,
+    identity: str,
+    *,
+    seconds: float = SECONDS,
+    say: Say,
+    notes: Sequence[str] = (),
+    follow: Callable[..., object] = plain.wait,
+) -> dict[str, Any]:
+    """Bring a candidate as far as the time allows; return what was measured and decided, and what is next."""
+    study.candidate(identity)  # raises an error that names the known ones
+    at = CandidateTrial(study, identity, say, time.monotonic() + seconds, follow).go()
+    return _answer(study, identity, at, notes=notes)
+
+
+def try_claim(
+    study: Study, *, seconds: float = SECONDS, say: Say, follow: Callable[..., object] = plain.wait
+) -> dict[str, Any]:
+    """Claim the head against the original baseline on fresh seeds, as far as the time allows."""
+    before = situation_of(study)
+    head = before.state.head
+    if not before.may_claim and not before.state.is_claim_decided(head):
+        message = f"the head {head} cannot be claimed"
+        refusal = Refusal("CLAIMS", message, rlx("next"))
+        raise launch_candidate.refused_error("nothing is claimed", [refusal])
+    at = CandidateTrial(study, head, say, time.monotonic() + seconds, follow, is_claim=True).go()
+    return _answer(study, head, at, is_claim=True)
+
+
+def _same_candidate(study: Study, data: Mapping[str, Any]) -> str | None:
+    """Return the candidate that this very proposal made, if it is undecided or was tried on the head as it is."""
+    state = study.state()
+    own = {name: data.get(name) for name in OWN_FIELDS if data.get(name)}
+    for standing in reversed(list(state.candidates.values())):
+        candidate = study.candidate(standing.id)
+        if _own_fields(candidate) != own or standing.state == "withdrawn":
+            continue
+        if standing.state in UNDECIDED or standing.id == state.head or candidate.builds_on == state.head:
+            return standing.id
+    return None
+
+
+def _own_fields(candidate: Candidate) -> dict[str, Any]:
+    document = candidate.model_dump(mode="json", exclude_none=True, include=set(OWN_FIELDS))
+    return {name: value for name, value in document.items() if value}
+
+
+def _answer(
+    study: Study, identity: str, at: Situation, *, notes: Sequence[str] = (), is_to_edit: bool = False,
+    is_claim: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the answer of one try: at most 1 kB as JSON."""
+    state = at.state
+    standing = state.candidates[identity]
+    candidate = study.candidate(identity)
+    steps = next_steps(study, at)
+    step = steps[0]
+    is_open = standing.state in UNDECIDED
+    if is_claim:
+        is_open = not state.is_claim_decided(identity)
+    elif is_open:
+        step = next((step for step in steps if step.move.candidate == identity), steps[0])
+    is_running = is_open and bool(state.open_jobs)
+    why = step.why
+    measured: dict[str, Any] = {}
+    if standing.decisions:
+        last = standing.decisions[-1]
+        why = verdict_words(str(last["decision"]), last.fields)
+        measured = _measured(at, identity, str(last.get("against", BASELINE)), last.get("effect"), last.get("n"))
+        notes = (*notes, *map(str, last.get("notes") or ()))
+    worktree = ""
+    if is_to_edit:
+        worktree = study.worktree(identity).relative_to(study.root).as_posix()
+        why = f"edit the code in {worktree}, then try it"
+    goes_on = is_open and step.move.candidate == identity and step.move.kind in OWN_MOVES
+    command = step.command
+    if is_running or is_to_edit or goes_on:
+        command = rlx("try", "--claim" if is_claim else identity, *study.option_words)
+    elif not is_open:
+        command = short_way(step, study.option_words, best_idea(study, at, step))
+    return {
+        "study": study.name,
+        "candidate": identity,
+        "change": change_text(candidate),
+        "builds_on": candidate.builds_on,
+        "decision": standing.state,
+        "is_running": is_running,
+        "measured": measured,
+        "why": _one_line(why),
+        "notes": [_one_line(note) for note in notes][:2],
+        "left": {"seeds": at.seeds_left, "candidates": at.candidates_left},
+        "head": state.head,
+        "worktree": worktree,
+        "command": str(command),
+    }
+
+
+def _measured(at: Situation, identity: str, against: str, effect: Any, sizes: Any) -> dict[str, Any]:
+    metric = at.contract.metric.name if at.contract.metric else ""
+    scores = {name: rounded(mean_score(at.state, name)) for name in (against, identity)}
+    return {"metric": metric, "scores": scores, "effect": rounded(effect), "seeds": list(reversed(sizes or ()))}
+
+
+def _one_line(text: str) -> str:
+    """Return a text on one line, short enough for an answer."""
+    return shortened(" ".join(text.split()), LONGEST_TEXT)

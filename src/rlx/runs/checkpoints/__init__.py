@@ -1,0 +1,1 @@
+"""Checkpoints: bundles, tensors, and files that other programs wrote."""

@@ -1,0 +1,1 @@
+"""What to try next: search spaces, samplers, halving over training length, and a race over seeds. No I/O."""

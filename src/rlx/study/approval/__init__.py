@@ -1,0 +1,1 @@
+"""Approvals of a contract, and the signatures that support them."""

@@ -1,0 +1,1 @@
+"""A task: a problem in a repository, and how rlx infers it."""

@@ -1,0 +1,1 @@
+"""The command backend: a repository's own training program."""

@@ -1,0 +1,1 @@
+"""The fast backend: PPO for small networks in NumPy, many seeds at once."""

@@ -1,0 +1,76 @@
+"""Recommendations follow from measurements, name their reasons, and their configs load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlx.config.load import parse
+from rlx.config.schema import Env
+from rlx.design.env_profile import EnvProfile, profile_env
+from rlx.design.knowledge_card import find_card
+from rlx.design.recommend import DataAtHand, discount, recommend
+from rlx.design.step_cost import Throughput
+
+ROOT = Path(__file__).parents[2]
+THROUGHPUT = Throughput({8: 1000.0}, 8)
+SHORT = 0.8
+
+
+@pytest.fixture(scope="module")
+def profiles() -> dict[str, EnvProfile]:
+    ids = ("CartPole-v1", "Pendulum-v1", "MountainCar-v0")
+    return {env_id: profile_env(Env(id=env_id), root=ROOT, seconds=SHORT) for env_id in ids}
+
+
+@pytest.mark.parametrize(
+    ("env_id", "first_two"),
+    [("CartPole-v1", {"ppo", "dqn"}), ("Pendulum-v1", {"ppo", "sac"}), ("MountainCar-v0", {"dqn", "ppo"})],
+)
+def test_the_first_two_are_of_two_families(profiles: dict[str, EnvProfile], env_id: str, first_two: set[str]) -> None:
+    advice = recommend(profiles[env_id], THROUGHPUT)
+    assert {choice.name for choice in advice.ranked[:2]} == first_two
+    assert advice.confidence in ("high", "medium", "low")
+    assert advice.because
+
+
+def test_a_reward_that_is_never_met_puts_replay_first(profiles: dict[str, EnvProfile]) -> None:
+    assert recommend(profiles["MountainCar-v0"], THROUGHPUT).ranked[0].name == "dqn"
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
+def test_every_recommended_config_loads_and_its_batch_fits(profiles: dict[str, EnvProfile], env_id: str) -> None:
+    for choice in recommend(profiles[env_id], THROUGHPUT).ranked:
+        experiment = parse(choice.config, source="test")
+        assert experiment.algo.name == choice.name
+        if "batch_size" in choice.config["algo"] and "rollout_steps" in choice.config["algo"]:
+            rollout = choice.config["env"]["num_envs"] * choice.config["algo"]["rollout_steps"]
+            assert rollout % choice.config["algo"]["batch_size"] == 0
+
+
+def test_every_reason_names_a_card_that_exists(profiles: dict[str, EnvProfile]) -> None:
+    for profile in profiles.values():
+        for choice in recommend(profile, THROUGHPUT).ranked:
+            for reason in choice.reasons:
+                assert not reason.card or find_card(reason.card)
+                assert reason.document()["sources"]
+
+
+def test_memory_is_recommended_only_if_the_state_is_hidden(profiles: dict[str, EnvProfile]) -> None:
+    profile = profiles["CartPole-v1"]
+    hidden = recommend(profile, THROUGHPUT, DataAtHand(is_partially_observable=True))
+    points = {choice.name: choice.points for choice in hidden.ranked}
+    plain = {choice.name: choice.points for choice in recommend(profile, THROUGHPUT).ranked}
+    assert points["recurrent_ppo"] > points["ppo"]
+    assert plain["recurrent_ppo"] < plain["ppo"]
+
+
+def test_measured_values_are_those_of_the_environment(profiles: dict[str, EnvProfile]) -> None:
+    cartpole = profiles["CartPole-v1"]
+    assert cartpole.horizon == 500
+    assert cartpole.rewards.density == 1.0
+    assert profiles["MountainCar-v0"].rewards.density == 0.0
+    assert 0 < cartpole.step_microseconds < 5000
+    assert discount(cartpole) == 0.99
+    assert cartpole.signals()["is_discrete"] == 1

@@ -1,0 +1,126 @@
+"""A run from a stranger: no command executes the code that it names, unless somebody says --trust."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlx.evaluate.stored_code import code_references
+from rlx.runs.run import Run
+from tests.conftest import Project
+from tests.evaluate.linear import GOOD, make_run, register
+
+EVIL = "import pathlib\npathlib.Path(PLACE).touch()\nclass Env: pass\n"
+Make = Callable[[Path, Path], Run]
+
+
+def plant(path: Path, root: Path) -> None:
+    """Write a Python file that leaves a trace when it is executed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(EVIL.replace("PLACE", repr(str(root / "PWNED"))))
+
+
+def elsewhere(root: Path, tmp: Path) -> Run:
+    """Put a run with a Python file into another folder, which names that file by its path from here."""
+    run = make_run(tmp / "mail", "theirs", {0: GOOD})
+    plant(run.path / "evil.py", root)
+    return renamed(run, f"{os.path.relpath(run.path, root)}/evil.py:Env")
+
+
+def unpacked(root: Path, tmp: Path) -> Run:
+    """Put a run with a Python file into this project's folder, next to `runs`."""
+    run = make_run(root / "mail", "theirs", {0: GOOD})
+    plant(root / "mail/runs/theirs_001/evil.py", root)
+    return renamed(run, "mail/runs/theirs_001/evil.py:Env")
+
+
+def copied_module(root: Path, tmp: Path) -> Run:
+    run = make_run(root, "theirs", {0: GOOD})
+    plant(run.path / "evil.py", root)
+    plant(run.path / "__init__.py", root)
+    return renamed(run, "runs.theirs_001.evil:Env")
+
+
+def copied_file(root: Path, tmp: Path) -> Run:
+    plant(tmp / "evil.py", root)
+    return renamed(make_run(root, "theirs", {0: GOOD}), "../evil.py:Env")
+
+
+def linked_file(root: Path, tmp: Path) -> Run:
+    plant(tmp / "evil.py", root)
+    (root / "envs").mkdir()
+    (root / "envs" / "mine.py").symlink_to(tmp / "evil.py")
+    return renamed(make_run(root, "theirs", {0: GOOD}), "envs/mine.py:Env")
+
+
+def wrapped(root: Path, tmp: Path) -> Run:
+    plant(tmp / "evil.py", root)
+    run = make_run(root, "theirs", {0: GOOD})
+    path = run.path / "config_snapshot.yaml"
+    path.write_text(path.read_text().replace("wrappers: []", "wrappers: [{name: '../evil.py:Env'}]"))
+    assert "evil" in str(Run(run.path).config)
+    return Run(run.path)
+
+
+def renamed(run: Run, env: str) -> Run:
+    path = run.path / "config_snapshot.yaml"
+    path.write_text(path.read_text().replace("CartPole-v1", env))
+    assert Run(run.path).config["env"]["id"] == env
+    return Run(run.path)
+
+
+STRANGERS: tuple[Make, ...] = (elsewhere, unpacked, copied_module, copied_file, linked_file, wrapped)
+RUNS_CODE = (
+    ("eval", "RUN"), ("eval", "RUN:best"), ("eval", "own_001", "--like", "RUN"), ("video", "RUN"), ("stress", "RUN"),
+    ("probe", "RUN", "gravity=1,2"), ("review", "RUN"), ("resume", "RUN"), ("resume", "RUN", "--prove"),
+    ("train", "--more", "RUN", "--seeds", "1"), ("noise", "RUN", "--aa"), ("advisor", "RUN", "--execute"),
+    ("research", "RUN", "--budget", "80"), ("replay", "RUN"), ("explain", "RUN"), ("check", "env", "RUN"),
+)  # fmt: skip
+READS = (
+    ("info", "RUN"), ("diagnose", "RUN"), ("analyze", "RUN"), ("suggest", "RUN"), ("summarize", "RUN"), ("logs", "RUN"),
+    ("reflect", "RUN"), ("plot", "RUN"), ("compare", "own_001", "RUN"), ("export", "RUN", "--to", "csv", "--out", "-"),
+    ("export", "RUN:best", "--to", "sb3"), ("ls",), ("explain-metrics", "RUN"), ("watch", "RUN", "--timeout", "1"),
+    ("config", "diff", "own_001", "RUN"), ("config", "show", "RUN"), ("recommend", "RUN"), ("report", "RUN"),
+    ("advisor", "RUN"), ("note", "RUN", "seen"), ("tag", "RUN", "seen"), ("wait", "RUN", "--timeout", "1"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("make", STRANGERS)
+def test_no_command_executes_what_a_strangers_run_names(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(monkeypatch)
+    project = Project(tmp_path / "project")
+    project.write("rlx.toml", "")
+    make_run(project.root, "own", {0: GOOD})
+    run = make(project.root, tmp_path)
+    name = run.name
+    if run.path.parent != project.root / "runs":
+        name = str(run.path)
+    for words in (*RUNS_CODE, *READS):
+        done = project._call([word.replace("RUN", name) for word in words])
+        assert not (project.root / "PWNED").exists(), words
+        assert "Traceback" not in done.stderr, done.stderr
+        if words in RUNS_CODE:
+            assert done.returncode != 0, (words, done.stdout)
+    refused = project._call(["eval", name])
+    assert "names code to run" in refused.stderr
+    assert "--trust" in refused.stderr
+    project._call(["eval", name, "--trust"])
+    assert (project.root / "PWNED").exists() == (make is not copied_module)  # nothing runs inside `runs/` at all
+    (project.root / "PWNED").unlink(missing_ok=True)
+    project._call(["eval", name])  # trust is not remembered
+    assert not (project.root / "PWNED").exists()
+
+
+def test_code_is_found_wherever_a_config_names_it() -> None:
+    config = {
+        "env": {"id": "a.py:A", "wrappers": [{"name": "b:B"}, "c.py:C", "flatten"]},
+        "eval": {"env": {"id": "d:D"}, "scenarios": {"hard": {"env": {"id": "e.py:E"}}}},
+        "algo": {"name": "f:F"},
+        "policy": {"type": "g.py:G", "kwargs": {"features_extractor_class": "h:H", "net_arch": [8]}},
+    }
+    assert code_references(config) == ["a.py:A", "d:D", "e.py:E", "b:B", "c.py:C", "f:F", "g.py:G", "h:H"]
