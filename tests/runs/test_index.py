@@ -23,9 +23,12 @@ MakeRun = Callable[..., Run]
 LONG_AGO = 1_000_000_000.0
 
 
-def settle(run: Run) -> Run:
-    """Make the folder's last change older than the clock's grain, so that its row may be stored."""
-    os.utime(run.path, (LONG_AGO, LONG_AGO))
+def settle(run: Run, *, changes: int = 0) -> Run:
+    """Make the folder's last change older than the clock's grain, so that its row may be stored.
+
+    A folder that changes while others list it needs another time for every change, as a real folder has.
+    """
+    os.utime(run.path, (LONG_AGO + changes, LONG_AGO + changes))
     return run
 
 
@@ -427,7 +430,7 @@ def test_several_processes_may_list_at_once(tmp_path: Path, make_run: MakeRun) -
     for number in range(20):
         run = Run(tmp_path / "runs" / f"cartpole_{number + 1:03d}")
         store.tag(run, f"t{number}")
-        settle(run)
+        settle(run, changes=1)
     totals = [results.get(timeout=60) for _ in workers]
     for worker in workers:
         worker.join()
