@@ -43,6 +43,8 @@ def new_lab(folder: Path, wishes: LabWishes) -> Lab:
     name = valid_name(folder.name, kind="lab")
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(f"`{folder}` already exists", hint="choose another name")
+    if wishes.template == "gymnasium":
+        _require_env(wishes.env_id, root=folder.absolute().parent)
     config = _config(name, wishes)
     texts = _texts(config, wishes)
     for path, text in texts.items():
@@ -54,6 +56,14 @@ def new_lab(folder: Path, wishes: LabWishes) -> Lab:
     commit_all(lab, "Start lab")
     rung_study.found_rung(lab, lab.config.ladder[0], commit=worktree.head_commit(lab.root))
     return lab
+
+
+def _require_env(env_id: str, *, root: Path) -> None:
+    """Raise with a hint, before anything is written, if the environment does not exist or cannot be made."""
+    from rlx.config.schema import Env
+    from rlx.envs.make import inspect
+
+    inspect(Env(id=env_id), root=root)
 
 
 def approve_lab(lab: Lab, *, by: str) -> dict[str, Any]:
