@@ -100,7 +100,8 @@ def render(data: Data) -> str:
     })  # fmt: skip
     blocks = [head]
     for number, choice in enumerate(data["ranked"][:SHOWN], start=1):
-        lines = [f"{number}. {choice['algorithm']} ({choice['points']:g} points): {_settings(choice['config'])}"]
+        points = f"{choice['points']:g} point" if choice["points"] == 1 else f"{choice['points']:g} points"
+        lines = [f"{number}. {choice['algorithm']} ({points}): {_settings(choice['config'])}"]
         for reason in choice["reasons"]:
             card = reason["card"] or reason["sources"][0]
             lines.append(f"   {reason['points']:+g}  {reason['why']} ({card})")
