@@ -40,7 +40,7 @@ def test_a_search_finds_a_card_by_its_words_and_by_its_id() -> None:
 
 
 def test_a_found_card_names_the_users_own_words() -> None:
-    assert search("alive bonuses")[0].because == ("alive", "bonuses")
+    assert search("alive bonus")[0].because == ("alive", "bonus")
 
 
 def test_an_unknown_id_names_the_nearest_one() -> None:
