@@ -39,6 +39,10 @@ def test_a_search_finds_a_card_by_its_words_and_by_its_id() -> None:
     assert search("xylophone") == []
 
 
+def test_a_found_card_names_the_users_own_words() -> None:
+    assert search("alive bonus")[0].because == ("alive", "bonus")
+
+
 def test_an_unknown_id_names_the_nearest_one() -> None:
     with pytest.raises(NotFound) as error:
         find_card("critic-twins")

@@ -10,12 +10,32 @@ from rlx.config.load import parse
 from rlx.config.schema import Env
 from rlx.design.env_profile import EnvProfile, profile_env
 from rlx.design.knowledge_card import find_card
-from rlx.design.recommend import DataAtHand, discount, recommend
+from rlx.design.recommend import BUFFER_BYTES, DataAtHand, discount, recommend
 from rlx.design.step_cost import Throughput
 
 ROOT = Path(__file__).parents[2]
 THROUGHPUT = Throughput({8: 1000.0}, 8)
 SHORT = 0.8
+CAMERA = """
+import gymnasium as gym
+import numpy as np
+
+class Camera(gym.Env):
+    observation_space = gym.spaces.Box(0, 255, (96, 96, 3), np.uint8)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.image(), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self.image(), float(action), self.steps >= 20, False, {}
+
+    def image(self):
+        return self.np_random.integers(0, 256, (96, 96, 3), dtype=np.uint8)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +67,15 @@ def test_every_recommended_config_loads_and_its_batch_fits(profiles: dict[str, E
         if "batch_size" in choice.config["algo"] and "rollout_steps" in choice.config["algo"]:
             rollout = choice.config["env"]["num_envs"] * choice.config["algo"]["rollout_steps"]
             assert rollout % choice.config["algo"]["batch_size"] == 0
+
+
+def test_a_replay_buffer_of_images_fits_into_memory(tmp_path: Path) -> None:
+    (tmp_path / "camera.py").write_text(CAMERA)
+    camera = profile_env(Env(id="camera.py:Camera"), root=tmp_path, seconds=SHORT)
+    [dqn] = [choice for choice in recommend(camera, THROUGHPUT).ranked if choice.name == "dqn"]
+    size = dqn.config["algo"]["buffer_size"]
+    assert 10_000 < size < 100_000
+    assert size * 2 * 96 * 96 * 3 < BUFFER_BYTES
 
 
 def test_every_reason_names_a_card_that_exists(profiles: dict[str, EnvProfile]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,11 @@ from rlx.envs.inspect.inspect_env import inspect
 from rlx.envs.inspect.record import Inspection
 from rlx.envs.make import make_env
 from rlx.envs.spaces import is_image, leaves
+from rlx.errors import RlxError
 
 SECONDS = 3.0
+STOPS_PLAY = ("env_raises", "env_hangs")
+"""Findings of an environment that cannot be measured."""
 GOAL_KEYS = {"observation", "achieved_goal", "desired_goal"}
 
 
@@ -165,6 +169,16 @@ def profile_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile
         step_seconds=cost,
         agents=_agents(env, root),
     )
+
+
+def profile_working_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile:
+    """Measure an environment as `profile_env` does. One that raises or hangs is an error that says where."""
+    profile = profile_env(env, root=root, seconds=seconds)
+    for finding in profile.findings:
+        if finding.rule in STOPS_PLAY:
+            hint = f"fix the environment, then: rlx check env {shlex.quote(env.id)}"
+            raise RlxError(f"{env.id} cannot be played: {finding.claim}", hint=hint)
+    return profile
 
 
 def _agents(env: Env, root: Path) -> int:

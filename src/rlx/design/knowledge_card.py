@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rlx.config.expression import Expression
 from rlx.design.signals import Signals
-from rlx.design.word_match import word_stems
+from rlx.design.word_match import word_stems, words_by_stem
 from rlx.errors import NotFound, did_you_mean
 
 FOLDER = Path(__file__).parent / "cards"
@@ -149,15 +149,16 @@ def cards_for_finding(rule: str) -> tuple[str, ...]:
 
 def search(query: str) -> list[ChosenCard]:
     """Return the cards that share words with a query, the best match first. An exact id returns that card."""
-    words = word_stems(query)
+    words = words_by_stem(query)
     found = []
     for card in cards():
         if card.id == query:
             return [ChosenCard(card, (query,))]
         title = word_stems(f"{card.id} {' '.join(card.topics)}")
         body = word_stems(f"{card.claim} {card.when} {card.action.change}")
-        score = 2 * len(words & title) + len(words & body)
+        score = 2 * len(words.keys() & title) + len(words.keys() & body)
         if score:
-            found.append((score, ChosenCard(card, tuple(sorted(words & (title | body))))))
+            shared = [word for stem, word in words.items() if stem in title or stem in body]
+            found.append((score, ChosenCard(card, tuple(shared))))
     found.sort(key=lambda pair: (-pair[0], pair[1].card.evidence))
     return [chosen for _, chosen in found]

@@ -19,12 +19,14 @@ from rlx.design.env_profile import EnvProfile
 from rlx.design.knowledge_card import PRACTICE, find_card
 from rlx.design.signals import OFF_POLICY, ON_POLICY
 from rlx.design.step_cost import Throughput
-from rlx.train.space_problems import ACTIONS, KNOWN_SPACES
+from rlx.train.space_problems import ACTIONS, KNOWN_SPACES, step_bytes
 
 Confidence = Literal["high", "medium", "low"]
 CANDIDATES = ("ppo", "sac", "tqc", "td3", "dqn", "qrdqn", "a2c", "trpo", "ddpg", "maskable_ppo", "recurrent_ppo")
 CHEAP_MICROSECONDS = 300.0
 COSTLY_MICROSECONDS = 2000.0
+BUFFER_BYTES = 4e9
+"""The largest replay buffer that a start proposes: images fill memory long before a million steps."""
 SPARSE = 0.002
 CLEAR_LEAD = 2.0
 SMALL_LEAD = 0.75
@@ -244,7 +246,8 @@ def _on_policy_start(algo: dict[str, Any], env: dict[str, Any], profile: EnvProf
 
 
 def _off_policy_start(algo: dict[str, Any], profile: EnvProfile, steps: int) -> None:
-    algo["buffer_size"] = min(steps, 1_000_000)
+    fitting = int(BUFFER_BYTES / step_bytes(profile.observation, profile.action)) // 1000 * 1000
+    algo["buffer_size"] = min(steps, max(fitting, 1000))
     algo["learning_starts"] = max(500, steps // 100)
     if algo["name"] in ("dqn", "qrdqn"):
         algo |= {"learning_rate": 1e-3, "batch_size": 128, "train_every": 4, "gradient_steps": 1}

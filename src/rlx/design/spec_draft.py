@@ -8,7 +8,7 @@ from typing import Any
 from rlx.config.defaults import default_name
 from rlx.config.load import parse
 from rlx.config.schema import Env
-from rlx.design.env_profile import SECONDS, EnvProfile, profile_env
+from rlx.design.env_profile import SECONDS, EnvProfile, profile_working_env
 from rlx.design.problem_spec import (
     ActionPlan,
     AgentsPlan,
@@ -35,7 +35,7 @@ MOST_SECONDS = 10.0
 
 def draft_spec(env: Env, *, root: Path, task: str = "", seconds: float = SECONDS) -> ProblemSpec:
     """Measure an environment and write down what was found, with the first recommended algorithm."""
-    profile = profile_env(env, root=root, seconds=seconds)
+    profile = profile_working_env(env, root=root, seconds=seconds)
     throughput = measure_throughput(env, root=root)
     choice = recommend(profile, throughput).ranked[0]
     episodes: tuple[PlayedEpisode, ...] = ()

@@ -11,8 +11,16 @@ COMMON_WORDS = frozenset((
 ))  # fmt: skip
 
 
+def words_by_stem(text: str) -> dict[str, str]:
+    """Return the words of a text by their stem: the word without an ending that varies (plural, -ing, -ed, -ation)."""
+    words: dict[str, str] = {}
+    for word in re.findall(r"[a-z0-9]+", text.lower()):
+        stem = re.sub(r"(?:ations?|ions?|ings?|ed|es|s|e)$", "", word)
+        if word not in COMMON_WORDS and len(stem) > 1:
+            words[stem] = word
+    return words
+
+
 def word_stems(text: str) -> frozenset[str]:
-    """Return the words of a text without endings that vary: plurals, -ing, -ed, -ation."""
-    words = re.findall(r"[a-z0-9]+", text.lower())
-    stems = {re.sub(r"(?:ations?|ions?|ings?|ed|es|s|e)$", "", word) for word in words if word not in COMMON_WORDS}
-    return frozenset(stem for stem in stems if len(stem) > 1)
+    """Return the stems of the words of a text."""
+    return frozenset(words_by_stem(text))

@@ -72,7 +72,7 @@ def buffer_problems(experiment: Experiment, facts: EnvFacts) -> Iterator[Problem
         return
     seeds = len(experiment.training_seeds())
     kept = min(algo.buffer_size, algo.total_timesteps)  # pages that are never written take no memory
-    needed = kept * (2 * space_bytes(facts.observation_space) + space_bytes(facts.action_space) + STEP_BYTES)
+    needed = kept * step_bytes(facts.observation_space, facts.action_space)
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed <= free:
         if needed * seeds > free:
@@ -87,6 +87,11 @@ def buffer_problems(experiment: Experiment, facts: EnvFacts) -> Iterator[Problem
         f"a replay buffer of {algo.buffer_size:,} steps needs {_gigabytes(needed)}, and {_gigabytes(free)} are free"
     )
     yield Problem("algo.buffer_size", message, f"-s algo.buffer_size={fitting}")
+
+
+def step_bytes(observation: spaces.Space[Any], action: spaces.Space[Any]) -> int:
+    """Return the bytes that one step takes in a replay buffer: two observations, the action and what came of it."""
+    return 2 * space_bytes(observation) + space_bytes(action) + STEP_BYTES
 
 
 def space_bytes(space: spaces.Space[Any]) -> int:

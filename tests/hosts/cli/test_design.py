@@ -13,6 +13,17 @@ import yaml
 from rlx.config.load import read
 
 Cli = Callable[..., Any]
+BROKEN = """
+import gymnasium as gym
+
+
+class Broken(gym.Env):
+    observation_space = gym.spaces.Discrete(2)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        raise RuntimeError("no simulator")
+"""
 FLAT = [20.0 + (index * 7) % 5 for index in range(40)]
 
 
@@ -47,6 +58,16 @@ def test_bad_input_has_a_hint_that_works(cli: Cli) -> None:
     assert answer.code == 2
     assert cli("docs", "--run").code == 2
     assert cli("docs", "gaussian-actors").code == 3
+
+
+def test_an_environment_that_raises_is_named_with_its_line(cli: Cli) -> None:
+    Path("broken.py").write_text(BROKEN)
+    for command in (["recommend", "broken.py:Broken"], ["spec", "new", "--env", "broken.py:Broken"]):
+        answer = cli(*command)
+        assert answer.code == 1
+        assert "broken.py:Broken cannot be played: reset raised broken.py:10: RuntimeError: no simulator" in answer.err
+        assert "rlx check env broken.py:Broken" in answer.err
+    assert not Path("spec.yaml").exists()
 
 
 def test_a_spec_with_an_unknown_key_names_line_and_meaning(cli: Cli) -> None:

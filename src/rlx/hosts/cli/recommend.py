@@ -32,7 +32,7 @@ def arguments(parser: Parser) -> None:
 
 def run(args: Args) -> Data:
     from rlx.config.schema import Env
-    from rlx.design.env_profile import profile_env
+    from rlx.design.env_profile import profile_working_env
     from rlx.design.recommend import DataAtHand, recommend
     from rlx.design.step_cost import measure_throughput
     from rlx.runs import project
@@ -42,7 +42,7 @@ def run(args: Args) -> Data:
         raise UsageError(f"--seconds {args.seconds}: must be above 0", hint="--seconds 3")
     env = Env(id=args.env)
     root = project.tree()
-    profile = profile_env(env, root=root, seconds=seconds)
+    profile = profile_working_env(env, root=root, seconds=seconds)
     throughput = measure_throughput(env, root=root)
     data = DataAtHand(args.demonstrations, args.offline_episodes, args.partially_observable)
     advice = recommend(profile, throughput, data)
@@ -100,10 +100,13 @@ def render(data: Data) -> str:
     })  # fmt: skip
     blocks = [head]
     for number, choice in enumerate(data["ranked"][:SHOWN], start=1):
-        lines = [f"{number}. {choice['algorithm']} ({choice['points']:g} points): {_settings(choice['config'])}"]
+        points = f"{choice['points']:g} point" if choice["points"] == 1 else f"{choice['points']:g} points"
+        lines = [f"{number}. {choice['algorithm']} ({points}): {_settings(choice['config'])}"]
         for reason in choice["reasons"]:
             card = reason["card"] or reason["sources"][0]
             lines.append(f"   {reason['points']:+g}  {reason['why']} ({card})")
+        if number == 2 and any(other["points"] > choice["points"] for other in data["ranked"][2:]):
+            lines.append("   second because it learns in another way: comparing it with the first tells you more")
         blocks.append("\n".join(lines))
     blocks.append(labelled({"settle": " against ".join(data["settle"]), "wrote": data["written"]}))
     return "\n\n".join([*filter(None, blocks), f"next: {data['next']}"])
