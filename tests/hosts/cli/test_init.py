@@ -131,8 +131,8 @@ def test_full_makes_the_whole_layout(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "code", "message", "hint"),
     [
-        ([], 2, "name the new folder, or use --here", "rlx init lab"),
-        (["lab", "--here"], 2, "name the new folder, or use --here", "rlx init lab"),
+        ([], 2, "name the new folder, or use --here", "rlx init my-project"),
+        (["lab", "--here"], 2, "name the new folder, or use --here", "rlx init my-project"),
         (["full"], 2, "`full` already exists", "cd full && rlx init --here"),
         (["file"], 2, "`file` already exists", "choose another name"),
         (["file/lab"], 1, "cannot write to file/lab", None),

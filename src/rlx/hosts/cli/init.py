@@ -4,9 +4,9 @@
 environment that you can change into your own. `--from zoo:FILE` takes the hyperparameters of a file of RL Baselines3
 Zoo; its name is the algorithm. Settings without a place in rlx are listed in the config.
 
-Example: rlx init lab --env Pendulum-v1
+Example: rlx init my-project --env Pendulum-v1
          rlx init --here --env envs/bossfight.py:BossFight
-         rlx init lab --env Pendulum-v1 --from zoo:hyperparams/sac.yml
+         rlx init my-project --env Pendulum-v1 --from zoo:hyperparams/sac.yml
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def render(data: Data) -> str:
 
 def _root(args: Args) -> Path:
     if args.here == bool(args.name):
-        raise UsageError("name the new folder, or use --here", hint="rlx init lab")
+        raise UsageError("name the new folder, or use --here", hint="rlx init my-project")
     if args.here:
         return Path.cwd()
     root = Path(args.name)
