@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlx.compare.race import Claim, Complexity, confirm
-from rlx.loop.study.decide import DECISIONS, Judgement, claim_sides
+from rlx.loop.study.decide import DECISIONS, Judgement
+from rlx.loop.study.judge_scores import claim_sides
 from rlx.loop.study.measure_scores import Measured
 from tests.study.story import Story
 

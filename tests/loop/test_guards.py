@@ -10,7 +10,7 @@ import pytest
 
 from rlx import files
 from rlx.compare.race import Confirmation
-from rlx.loop.study.decide import judge_again
+from rlx.loop.study.judge_scores import judge_again
 from tests.loop.told import WISHES, Told
 
 Figures = dict[str, float]

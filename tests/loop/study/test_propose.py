@@ -9,7 +9,7 @@ import pytest
 
 from rlx.errors import Refused
 from rlx.loop.study import study_status
-from rlx.loop.study.autoloop import Drive
+from rlx.loop.study.agent.autoloop import Drive
 from rlx.loop.study.next_action import next_step
 from rlx.loop.study.propose import propose
 from tests.loop.told import WISHES, Told, typed

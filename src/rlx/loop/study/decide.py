@@ -8,17 +8,14 @@ incumbent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from rlx.compare.guardrails import Better, Guard, GuardrailResult
-from rlx.compare.race import LEAST_SEEDS, Claim, Complexity, Confirmation, Race, ScoreScale, confirm, race
-from rlx.config.expression import Expression
+from rlx.compare.guardrails import GuardrailResult
+from rlx.compare.race import Complexity, Confirmation, Race
 from rlx.errors import EvidenceInvalid
-from rlx.evaluate.episode_metrics import RATES
 from rlx.launch.study_jobs import launch_candidate, outside_runs
-from rlx.launch.study_jobs.candidate_check import changed_lines
 from rlx.launch.study_jobs.reconcile import reconcile
 from rlx.launch.study_jobs.training_checks import first_results
 from rlx.loop.study import measure_scores, verdict_notes
@@ -29,14 +26,21 @@ from rlx.loop.study.evidence_checks import (
     require_measurable,
     training_sides,
 )
-from rlx.loop.study.measure_scores import Measured, Say
+from rlx.loop.study.judge_scores import (
+    Sides,
+    claim_sides,
+    complexity_of,
+    judge_claim,
+    judge_race,
+    race_guardrails,
+    race_sides,
+)
+from rlx.loop.study.measure_scores import Say
 from rlx.loop.study.next_action import next_step
 from rlx.loop.study.study_status import approval_words
 from rlx.loop.study.verify import integrity
 from rlx.loop.study.write_report import promise
 from rlx.study.candidate.candidate import BASELINE
-from rlx.study.contract.contract import Contract
-from rlx.study.ledger.ledger import Event
 from rlx.study.ledger.lifecycle import CandidateState, Phase
 from rlx.study.ledger.state import State, replay
 from rlx.study.moves import Move, judge
@@ -59,7 +63,6 @@ DECISIONS: dict[str, CandidateState] = {
     "advance": "advanced", "drop": "rejected", "more": "inconclusive", "invalid": "debug",
     "confirmed": "confirmed", "not shown": "inconclusive", "harmful": "rejected", "provisional": "inconclusive",
 }  # fmt: skip
-Sides = tuple[Sequence[Measured], Sequence[Measured]]
 
 
 @dataclass(frozen=True)
@@ -204,8 +207,8 @@ def _require_allowed(at: Situation, move: Move) -> None:
 
 def _judge_race(study: Study, state: State, name: str, opponent: str) -> Judgement:
     phases: dict[str, Phase] = {opponent: head_phase(opponent), name: "trial"}
-    sides = _sides(state, phases)
-    result = _race(study, state, sides, (opponent, name))
+    sides = race_sides(state, phases)
+    result = judge_race(study, state, sides, (opponent, name))
     settings, seconds = compare_settings(study, phases), _seconds(state, phases)
     against = [*objections(study, phases), *settings.objections]
     if all(seed.score is None for seed in sides[1]):
@@ -214,7 +217,7 @@ def _judge_race(study: Study, state: State, name: str, opponent: str) -> Judgeme
         verdict_notes.other_base(study, name, opponent), *verdict_notes.longer(*seconds, against=opponent),
         *verdict_notes.retrained(state, name, "trial"), *settings.notes,
     ]  # fmt: skip
-    guards, complexity = _race_guards(study, state, result, sides[1]), _complexity(study, state, name)
+    guards, complexity = race_guardrails(study, state, result, sides[1]), complexity_of(study, state, name)
     return Judgement(
         name, opponent, result, sides, complexity, guards, seconds, tuple(filter(None, notes)), tuple(against)
     )
@@ -223,7 +226,7 @@ def _judge_race(study: Study, state: State, name: str, opponent: str) -> Judgeme
 def _judge_claim(study: Study, name: str, *, say: Say) -> Judgement:
     state = measure_scores.measure(study, [BASELINE, name], "confirmation", say=say)
     sides = claim_sides(state, name)
-    result = _confirmation(study, sides)
+    result = judge_claim(study, sides)
     phases: dict[str, Phase] = {BASELINE: "confirmation", name: "confirmation"}
     settings, seconds = compare_settings(study, phases), _seconds(state, phases)
     retrained = [note for side in phases for note in verdict_notes.retrained(state, side, "confirmation")]
@@ -233,112 +236,13 @@ def _judge_claim(study: Study, name: str, *, say: Say) -> Judgement:
         *first_results(study, *training_sides(study, phases)),
     )  # fmt: skip
     against = (*objections(study, phases), *settings.objections)
-    complexity = _complexity(study, state, name)
+    complexity = complexity_of(study, state, name)
     return Judgement(name, BASELINE, result, sides, complexity, result.guardrails, seconds, notes, against)
-
-
-def _sides(state: State, phases: Mapping[str, Phase]) -> Sides:
-    first, second = (measure_scores.measured(state, name, phase) for name, phase in phases.items())
-    return first, second
 
 
 def _seconds(state: State, phases: Mapping[str, Phase]) -> tuple[float | None, float | None]:
     first, second = (verdict_notes.seconds_per_seed(state, name, phase) for name, phase in phases.items())
     return first, second
-
-
-def _scores(sides: Sides) -> Iterator[list[float | None]]:
-    return ([seed.score for seed in side] for side in sides)
-
-
-def _race(study: Study, state: State, sides: Sides, names: tuple[str, str], *, coverage: float | None = None) -> Race:
-    first, second = (_complexity(study, state, name) for name in names)
-    scale = _scale(study.contract())
-    if coverage is not None:
-        scale = replace(scale, shown_level=(1 - coverage) / 2)
-    return race(*_scores(sides), scale=scale, complexity=(first, second))
-
-
-def _race_guards(study: Study, state: State, result: Race, trial: Sequence[Measured]) -> dict[str, GuardrailResult]:
-    """Test the guardrails on a race's seeds against the original baseline, as the claim will."""
-    if not result.n[1]:
-        return {}
-    pool = measure_scores.measured(state, BASELINE, "baseline")
-    return _guardrails(study, (pool, trial), result.n)
-
-
-def _scale(contract: Contract) -> ScoreScale:
-    assert contract.metric is not None
-    better: Better = "lower" if contract.metric.direction == "minimize" else "higher"
-    worst = None
-    if contract.evaluation and contract.evaluation.level == "sealed" and contract.metric.name in RATES:
-        worst = float(better == "lower")  # rlx measures this rate itself, so it knows its worst value
-    claim_level = Claim(contract.metric.alpha, contract.metric.claims).level
-    return ScoreScale(better, worst, contract.metric.min_effect, shown_level=claim_level)  # one level in all texts
-
-
-def claim_sides(state: State, name: str) -> Sides:
-    """Return both sides on the seeds of this claim; an earlier claim had other seeds of the baseline.
-
-    Seeds count in their own order, up to one that was cut off and not trained again.
-    """
-    return _claim_side(state, BASELINE, name), _claim_side(state, name, name)
-
-
-def _claim_side(state: State, side: str, name: str) -> list[Measured]:
-    seeds = state.claim_seeds(side, name)
-    end = min(state.cut_off(side, "confirmation"), default=math.inf)
-    measured = measure_scores.measured(state, side, "confirmation")
-    return [seed for seed in measured if seed.seed in seeds and seed.seed < end]
-
-
-def _confirmation(study: Study, sides: Sides) -> Confirmation:
-    contract = study.contract()
-    metric = contract.metric
-    assert metric is not None
-    most = max(metric.seeds, LEAST_SEEDS)
-    claim = Claim(metric.alpha, metric.claims, metric.seeds)
-    guardrails = _guardrails(study, sides, (most, most))
-    return confirm(*_scores(sides), scale=_scale(contract), claim=claim, guardrails=guardrails)
-
-
-def judge_again(study: Study, event: Event) -> tuple[Race | Confirmation, Mapping[str, GuardrailResult]]:
-    """Judge a decision once more from the ledger as it is now; a sound ledger gives the same figures."""
-    state, name, against = study.state(), str(event["candidate"]), str(event["against"])
-    if event["test"] == "claim":
-        claim = _confirmation(study, claim_sides(state, name))
-        return claim, claim.guardrails
-    opponent, trial = _sides(state, {against: head_phase(against), name: "trial"})
-    trial = trial[: event["n"][1]]
-    result = _race(study, state, (opponent, trial), (against, name), coverage=event.get("coverage"))
-    return result, _race_guards(study, state, result, trial)
-
-
-def _guardrails(study: Study, sides: Sides, sizes: tuple[int, int]) -> dict[str, GuardrailResult]:
-    """Test every guarded expression with one value per seed, on at most so many seeds of each side."""
-    baseline = [seed for seed in sides[0] if seed.score is not None][: sizes[0]]
-    candidate = sides[1][: sizes[1]]
-    results = {}
-    for guardrail in study.contract().guardrails:
-        expression = Expression(guardrail.expression)
-        test = Guard(guardrail.expression, guardrail.margin, must_be_shown=guardrail.mode == "safety")
-        values = [[_value(study, expression, seed) for seed in side] for side in (baseline, candidate)]
-        results[guardrail.expression] = test.test(*values)
-    return results
-
-
-def _value(study: Study, expression: Expression, seed: Measured) -> float:
-    """Return a guarded expression's value; NaN for a seed that failed or has no such figure."""
-    figures = measure_scores.figures(study, seed)
-    if not figures or not expression.names <= figures.keys():
-        return math.nan
-    return expression.value(figures)
-
-
-def _complexity(study: Study, state: State, name: str) -> Complexity:
-    """Return what a candidate adds to the baseline: changed lines, one line per changed key, and its parameters."""
-    keys = {key for candidate in study.chain(name) for key in candidate.changes}
-    return Complexity(changed_lines(study.patch(name) or b"") + len(keys), state.parameters(name))
 
 
 def _record(study: Study, judgement: Judgement) -> tuple[str, str, str]:

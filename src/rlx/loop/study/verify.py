@@ -19,6 +19,7 @@ from rlx.launch.study_jobs.checkpoint_hashes import checkpoint_hash
 from rlx.loop.study import measure_scores
 from rlx.loop.study.evaluator import StudyEvaluator, figures_again
 from rlx.loop.study.evidence_checks import altered_files
+from rlx.loop.study.judge_scores import judge_again
 from rlx.loop.study.next_action import next_step
 from rlx.runs.run import Run
 from rlx.study.approval.approval import forgery_risks
@@ -135,8 +136,6 @@ def _identity_problem(study: Study, event: Event) -> str:
 
 def _decision_problem(study: Study, state: State, event: Event) -> str:
     """Judge again on the recorded scores, and compare p, effect and guardrails."""
-    from rlx.loop.study.decide import judge_again
-
     if event["decision"] == "debug":
         return ""
     again, guards = judge_again(study, event)

@@ -25,7 +25,7 @@ def arguments(parser: Parser) -> None:
 def run(args: Args) -> Data:
     from rlx.hosts.cli.progress import follow
     from rlx.hosts.cli.study.report import write_report
-    from rlx.loop.study.autoloop import Drive
+    from rlx.loop.study.agent.autoloop import Drive
 
     study = find_study(args.study)
     agent = command_words(args.agent or "", option="--agent")
