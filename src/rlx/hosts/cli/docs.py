@@ -64,12 +64,16 @@ def run(args: Args) -> Data:
 
 def _answer(question: str) -> Data:
     """Return the topics that a question is about."""
-    from rlx.design.topic_search import nearest_topics
+    from rlx.design.topic_search import closest_topic, nearest_topics
     from rlx.hosts.agents.topic_skills import skill_of
 
     found = nearest_topics(question)
     if not found:
-        raise NotFound(f"no topic fits `{question}`", hint=f"rlx docs {ALL_TOPICS}")
+        near = closest_topic(question)
+        hint = f"rlx docs {ALL_TOPICS}"
+        if near is not None:
+            hint = f"rlx docs {near.name} is the closest topic; rlx docs {ALL_TOPICS} lists all"
+        raise NotFound(f"no topic fits `{question}` well", hint=hint)
     rows = [{"topic": topic.name, "title": topic.title, "skill": skill_of(topic), "command": topic.command}
             for topic in found]  # fmt: skip
     return {"question": question, "found": rows, "next": f"rlx docs {found[0].name}"}
