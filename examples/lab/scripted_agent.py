@@ -23,7 +23,7 @@ MISSIONS = {
 
 def main() -> int:
     brief = sys.stdin.read()
-    rows = int(re.search(r"(\d+) attempts", brief).group(1))
+    rows = int(re.search(r"(\d+) attempts?:", brief).group(1))
     moves = MISSIONS[sys.argv[1]]
     move = moves[rows] if rows < len(moves) else NOTHING
     if move is NOTHING:

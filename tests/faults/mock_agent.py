@@ -17,7 +17,7 @@ CANDIDATE = Path("candidate")
 
 def main(deeds: list[str]) -> int:
     brief = sys.stdin.read()
-    done = int(re.search(r"(\d+) attempts", brief).group(1))  # type: ignore[union-attr]
+    done = int(re.search(r"(\d+) attempts?:", brief).group(1))  # type: ignore[union-attr]
     deed = deeds[done] if done < len(deeds) else "nothing"
     name, _, given = deed.partition(":")
     print(f"{name} {given}", flush=True)

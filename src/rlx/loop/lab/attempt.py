@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rlx import files
 from rlx.loop.lab.lab_config import Rung
 from rlx.loop.lab.lab_folder import Lab
 from rlx.loop.study.agent.history import mean_score
+from rlx.number_format import signed
 from rlx.study.ledger.ledger import Event
 from rlx.study.ledger.records import Standing
 from rlx.study.ledger.state import State, replay
@@ -38,6 +41,8 @@ class Attempt:
     parent: str = ""
     score: float | None = None
     effect: float | None = None
+    interval: tuple[float, float] | None = None
+    """The confidence interval of the effect, if both ends are finite."""
     against: str = ""
     reasons: tuple[Mapping[str, Any], ...] = ()
     time: float = 0.0
@@ -54,6 +59,16 @@ class Attempt:
         return len(self.notes.get("parts", ())) > 1
 
     @property
+    def effect_text(self) -> str:
+        """The effect with its interval, for people; empty if it was not measured."""
+        if self.effect is None:
+            return ""
+        if self.interval is None:
+            return signed(self.effect)
+        low, high = self.interval
+        return f"{signed(self.effect)} [{signed(low)}, {signed(high)}]"
+
+    @property
     def lesson(self) -> str:
         return str(self.notes.get("lesson", ""))
 
@@ -62,8 +77,9 @@ class Attempt:
         return {
             "row": self.row, "rung": self.rung.name, "status": self.status, "description": self.description,
             "candidate": self.candidate, "parent": self.parent, "score": self.score, "effect": self.effect,
-            "against": self.against, "reasons": [dict(reason) for reason in self.reasons],
-            "combined": self.is_combined, "time": self.time, **self.notes,
+            "interval": None if self.interval is None else list(self.interval), "against": self.against,
+            "reasons": [dict(reason) for reason in self.reasons], "combined": self.is_combined, "time": self.time,
+            **self.notes,
         }  # fmt: skip
 
 
@@ -107,6 +123,7 @@ def _of_candidate(
     candidate = study.candidate(standing.id)
     reasons: tuple[Mapping[str, Any], ...] = ()
     effect: float | None = None
+    interval: tuple[float, float] | None = None
     against = ""
     status = STATUS.get(standing.state, "open")
     if standing.refusal is not None:
@@ -119,12 +136,21 @@ def _of_candidate(
         last = standing.decisions[-1]
         value = last.get("effect")
         effect = float(value) if isinstance(value, (int, float)) else None
+        interval = _bounded(last.get("interval"))
         against = str(last.get("against", ""))
     return Attempt(
         row=f"{study.name}/{standing.id}", rung=rung, status=status, description=candidate.hypothesis,
         candidate=standing.id, parent=candidate.builds_on, score=mean_score(state, standing.id), effect=effect,
-        against=against, reasons=reasons, time=event.time, notes=dict(notes),
+        interval=interval, against=against, reasons=reasons, time=event.time, notes=dict(notes),
     )  # fmt: skip
+
+
+def _bounded(interval: object) -> tuple[float, float] | None:
+    """Return the two ends of a stored interval; None if one is open."""
+    if not isinstance(interval, (list, tuple)) or len(interval) != 2 or not all(map(files.is_number, interval)):
+        return None
+    low, high = (files.number(end) for end in interval)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
 def _of_refusal(study: Study, rung: Rung, event: Event, number: int) -> Attempt:

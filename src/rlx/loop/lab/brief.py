@@ -11,9 +11,9 @@ from rlx.loop.lab.attempt import Attempt, attempts
 from rlx.loop.lab.lab_folder import SURFACE, Lab
 from rlx.loop.study.agent.compact import scores
 from rlx.loop.study.agent.history import shortened
-from rlx.loop.study.agent.ideas import best_ideas
+from rlx.loop.study.agent.ideas import Idea, best_ideas
 from rlx.loop.study.next_action import situation_of
-from rlx.number_format import figure, signed
+from rlx.number_format import counted, figure
 from rlx.study.candidate.candidate import BASELINE
 from rlx.study.situation import Situation
 
@@ -70,7 +70,8 @@ def _rules(lab: Lab) -> str:
         f"- Change only {SURFACE[0]} and {SURFACE[1]}. Other edits are refused.\n"
         "- One idea per attempt. Siblings train on the same seeds; two ideas in one diff are labelled combined.\n"
         f"- TRAINING in {SURFACE[1]} is a literal; its length is fixed by the rung. At most {caps.diff_lines} lines.\n"
-        "- rlx trains and measures. A file, print or info of the candidate never changes its score."
+        f"- rlx trains and measures; a higher `{lab.config.metric.name}` is better. "
+        "A file, print or info of the candidate never changes its score."
     )
 
 
@@ -79,7 +80,7 @@ def _standing(lab: Lab, at: Situation, tried: Sequence[Attempt], picture: str) -
         f"- Rung {lab.rung.name} (train/eval episodes) of {', '.join(rung.name for rung in lab.config.ladder)}. "
         "Scores of different rungs are not comparable.",
         f"- {_scores(at)}",
-        f"- {len(tried)} attempts: {_counts(tried)}. Left at this rung: {at.seeds_left} seeds, "
+        f"- {counted(len(tried), 'attempt')}: {_counts(tried)}. Left at this rung: {at.seeds_left} seeds, "
         f"{at.candidates_left} candidates.",
     ]
     if at.state.incumbent:
@@ -119,15 +120,17 @@ def _effects(tried: Sequence[Attempt], most: int) -> str:
 
 
 def _newest(tried: Sequence[Attempt], most: int) -> str:
-    lines = [_line(attempt, most) for attempt in tried[-NEWEST:]] or ["- none yet"]
-    return "## Newest attempts\n" + "\n".join(lines)
+    shown = {attempt.row for attempt in largest_effects(tried)}
+    others = [attempt for attempt in tried if attempt.row not in shown]
+    lines = [_line(attempt, most) for attempt in others[-NEWEST:]] or ["- none"]
+    return "## Newest attempts that are not listed above\n" + "\n".join(lines)
 
 
 def _line(attempt: Attempt, most: int) -> str:
     name = f"{attempt.candidate or attempt.row.rpartition('/')[2]} at {attempt.rung.name}"
     words = [f"- {name}: {attempt.status}"]
     if attempt.effect is not None:
-        words.append(f"{signed(attempt.effect)} v {attempt.against}")
+        words.append(f"{attempt.effect_text} v {attempt.against}")
     if attempt.is_combined:
         words.append("(combined)")
     words.append(shortened(" ".join(attempt.description.split()), most))
@@ -142,8 +145,11 @@ def _line(attempt: Attempt, most: int) -> str:
 def _open(lab: Lab, at: Situation, most: int) -> str:
     """Return the ideas that findings suggest and that are still open."""
     ideas = best_ideas(lab.study, at) if at.state.approval is not None else []
-    lines = []
-    for idea in ideas[:5]:
-        known = idea.document()
-        lines.append(f"- {known['idea']}: {shortened(str(known.get('because', '')), most)}")
+    still_open = [idea for idea in ideas if not idea.has_failed]
+    lines = [f"- {_deed(idea)}: {shortened(idea.because, most)}" for idea in still_open[:5]]
     return "## Open ideas, from diagnose and reflect\n" + ("\n".join(lines) or "- no finding; think of your own")
+
+
+def _deed(idea: Idea) -> str:
+    """Return what an idea does: the settings with their whole keys, as `candidate/train.py` nests them."""
+    return ", ".join(f"{key} = {value!r}" for key, value in idea.changes.items()) or idea.text

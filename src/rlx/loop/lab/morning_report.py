@@ -25,7 +25,7 @@ from rlx.loop.lab.lab_log import evidence_files
 from rlx.loop.lab.session.session_record import LabSession, SessionRecord, driver_events, lab_sessions, spent_dollars
 from rlx.loop.study.agent.compact import scores
 from rlx.loop.study.next_action import next_step, situation_of
-from rlx.number_format import NOTHING, counted, figure, signed
+from rlx.number_format import NOTHING, counted, figure
 from rlx.study.ledger.ledger import Event
 from rlx.study.ledger.state import State, replay
 from rlx.study.study_folder import Study
@@ -95,6 +95,8 @@ def _next_command(lab: Lab, *, is_running: bool) -> str:
     events = driver_events(lab)
     if is_running:
         return "rlx lab stop, or wait"
+    if lab.study.state().approval is None:
+        return "rlx lab approve"
     step = next_step(lab.study)
     if step.move.kind in driver.FOR_A_PERSON:
         return str(step.command)
@@ -247,8 +249,8 @@ class _Page:
         for attempt in largest_effects(self.attempts):
             rung = self._rung_of(attempt)
             decision = rung.state.candidates[attempt.candidate].decisions[-1]
-            effect = self._row(signed(attempt.effect or 0.0), rung, decision)
-            lesson = f" Lesson: {_plain(attempt.lesson)}." if attempt.lesson else ""
+            effect = self._row(attempt.effect_text, rung, decision)
+            lesson = f" Lesson: {_plain(attempt.lesson).rstrip('.')}." if attempt.lesson else ""
             text = _plain(attempt.description)
             yield f"- {effect} v {attempt.against} at {attempt.rung.name}: {text} ({attempt.status}).{lesson}"
         refused = Counter(str(attempt.reasons[0].get("code")) for attempt in self.attempts if attempt.reasons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +12,22 @@ from typing import Any, Literal
 from rlx import external_programs, files
 from rlx.config import project_template
 from rlx.config.load import dump_data
-from rlx.errors import Refused, UsageError
+from rlx.errors import ConfigError, Refused, RlxError, UsageError
 from rlx.launch.git import worktree
 from rlx.loop.lab import lab_config, rung_study
+from rlx.loop.lab.env_copy import EnvCopy, find_env
 from rlx.loop.lab.lab_config import Caps, LabConfig, LabKind, LabMetric, Rung, Worlds
 from rlx.loop.lab.lab_folder import EVALUATOR, PROGRAM, RUNGS, SURFACE, Lab
 from rlx.loop.lab.training_file import read_training, with_training
 from rlx.loop.study.approve import approve
+from rlx.runs import project
 from rlx.study.study_folder import valid_name
 
 TEMPLATES = Path(__file__).parent / "templates"
 Template = Literal["gymnasium", "batched", "simverse"]
+GRID_STEPS = 20
+UNLIMITED_STEPS = 500
+"""The step limit of an environment that has none of its own."""
 _AUTHOR = ("-c", "user.name=rlx", "-c", "user.email=rlx@localhost")
 
 
@@ -43,14 +49,18 @@ def new_lab(folder: Path, wishes: LabWishes) -> Lab:
     name = valid_name(folder.name, kind="lab")
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(f"`{folder}` already exists", hint="choose another name")
-    if wishes.template == "gymnasium":
-        _require_env(wishes.env_id, root=folder.absolute().parent)
-    config = _config(name, wishes)
-    texts = _texts(config, wishes)
-    for path, text in texts.items():
+    env = find_env(wishes.env_id, root=project.root()) if wishes.template == "gymnasium" else None
+    config = _config(name, wishes, env)
+    texts = _texts(config, wishes, env)
+    contents = {path: text.encode() for path, text in texts.items()}
+    if env is not None:
+        contents = {path: source.read_bytes() for path, source in env.files.items()} | contents
+    for path, content in contents.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomic(folder / path, text.encode())
+        files.write_atomic(folder / path, content)
     lab = Lab(folder.resolve())
+    if env is not None and env.files:
+        _require_copy(lab)
     write_rungs(lab)
     external_programs.git_bytes("init", "--quiet", folder=lab.root)
     commit_all(lab, "Start lab")
@@ -58,12 +68,18 @@ def new_lab(folder: Path, wishes: LabWishes) -> Lab:
     return lab
 
 
-def _require_env(env_id: str, *, root: Path) -> None:
-    """Raise with a hint, before anything is written, if the environment does not exist or cannot be made."""
+def _require_copy(lab: Lab) -> None:
+    """Make the copied environment once; if that fails, remove the lab and say that a file is missing."""
     from rlx.config.schema import Env
     from rlx.envs.make import inspect
 
-    inspect(Env(id=env_id), root=root)
+    try:
+        for env_id in (f"{EVALUATOR}/env.py:Task", rung_study.training_env(lab)):
+            inspect(Env(id=env_id), root=lab.root)
+    except RlxError as error:
+        shutil.rmtree(lab.root)
+        hint = "the lab has a copy of its files and of those that they import; put data that it reads next to them"
+        raise ConfigError(f"the environment does not run in the lab: {error.message}", hint=hint) from None
 
 
 def approve_lab(lab: Lab, *, by: str) -> dict[str, Any]:
@@ -111,9 +127,10 @@ def commit_all(lab: Lab, message: str) -> None:
         external_programs.git_bytes(*_AUTHOR, "commit", "--quiet", "--message", message, folder=lab.root)
 
 
-def _config(name: str, wishes: LabWishes) -> LabConfig:
-    is_grid = wishes.template != "gymnasium"
-    steps = wishes.max_steps or (20 if is_grid else 500)
+def _config(name: str, wishes: LabWishes, env: EnvCopy | None) -> LabConfig:
+    is_grid = env is None
+    own_steps = GRID_STEPS if env is None else env.horizon or UNLIMITED_STEPS
+    steps = wishes.max_steps or own_steps
     metric = wishes.metric or ("success_rate" if is_grid or wishes.kind == "build" else "return")
     worlds = Worlds(count=32 if is_grid else 8, max_steps=steps)
     values: dict[str, Any] = {
@@ -128,19 +145,21 @@ def _config(name: str, wishes: LabWishes) -> LabConfig:
     return LabConfig(**values)
 
 
-def _texts(config: LabConfig, wishes: LabWishes) -> dict[str, str]:
+def _texts(config: LabConfig, wishes: LabWishes, env: EnvCopy | None) -> dict[str, str]:
     """Return the files of a new lab by path."""
-    is_grid = wishes.template != "gymnasium"
+    is_grid = env is None
+    folder = "worlds" if env is not None and env.is_worlds else wishes.template
     task = "a small grid world: reach the goal" if is_grid else wishes.env_id
     source = "the candidate's own environment, judged by evaluator/" if config.kind == "build" else "evaluator/env.py"
     words = {
+        **_env_words(env),
         "NAME": config.lab, "ENV": wishes.env_id, "TASK": task, "STEPS": str(config.worlds.max_steps),
         "METRIC": config.metric.name, "SOURCE": source, "ROLLOUT": "16" if is_grid else "128",
     }  # fmt: skip
-    candidate = f"{wishes.template}/candidate_env.txt"
-    evaluator = f"{wishes.template}/evaluator_env.txt"
+    candidate = f"{folder}/candidate_env.txt"
+    evaluator = f"{folder}/evaluator_env.txt"
     if config.kind == "build":
-        evaluator = f"{wishes.template}/judge.txt"
+        evaluator = f"{folder}/judge.txt"
     texts = {
         PROGRAM: _filled("program.md", words),
         "AGENTS.md": _filled("agents.md", words),
@@ -152,8 +171,21 @@ def _texts(config: LabConfig, wishes: LabWishes) -> dict[str, str]:
         ".gitignore": "/runs/\n/.rlx/\n__pycache__/\n",
     }
     if config.kind == "build":
-        texts[f"{EVALUATOR}/scenarios.py"] = _filled(f"{wishes.template}/scenarios.txt", words)
+        texts[f"{EVALUATOR}/scenarios.py"] = _filled(f"{folder}/scenarios.txt", words)
     return texts
+
+
+def _env_words(env: EnvCopy | None) -> dict[str, str]:
+    """Return what the templates say about an environment; `@STEPS@` in it is replaced afterwards."""
+    if env is None:
+        return {}
+    rendered = env.make_rendered
+    return {
+        "IMPORTS": "".join(f"{line}\n" for line in env.imports),
+        "MAKE": env.make,
+        "MAKE_RENDERED": rendered or env.make,
+        "RENDER": ", render_mode=None" if rendered else "",
+    }
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:

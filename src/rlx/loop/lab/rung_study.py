@@ -9,7 +9,7 @@ from rlx import files
 from rlx.launch.resources import available_cores
 from rlx.loop.lab import lab_config
 from rlx.loop.lab.lab_config import Rung
-from rlx.loop.lab.lab_folder import EVALUATOR, PROGRAM, RUNGS, SURFACE, Lab
+from rlx.loop.lab.lab_folder import CANDIDATE, EVALUATOR, PROGRAM, RUNGS, SURFACE, Lab
 from rlx.loop.study.amend import confirm
 from rlx.loop.study.describe_task import write_task
 from rlx.loop.study.new_study import found
@@ -65,10 +65,7 @@ def replace_rung(lab: Lab, rung: Rung, *, commit: str) -> Study:
 def rung_task(lab: Lab, rung: Rung) -> Task:
     """Return the task of a rung. Its facts are the person's files: a change of one refuses every launch."""
     config = f"{RUNGS}/{rung.slug}.yaml"
-    owned = sorted(
-        path for path in (lab.root / EVALUATOR).rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    )
-    names = [lab_config.FILE, PROGRAM, *(path.relative_to(lab.root).as_posix() for path in owned)]
+    names = [lab_config.FILE, PROGRAM, *_owned(lab)]
     facts = tuple(infer_task.fact("the person's file", name, root=lab.root) for name in names)
     mission = " ".join((lab.root / PROGRAM).read_text(encoding="utf-8").split())[:MOST_MISSION]
     return Task(
@@ -83,6 +80,19 @@ def rung_task(lab: Lab, rung: Rung) -> Task:
         },
         facts=facts,
     )
+
+
+def _owned(lab: Lab) -> list[str]:
+    """Return the person's code: the evaluator, and an environment of theirs that the lab has a copy of."""
+    found = [path.relative_to(lab.root) for path in sorted(lab.root.rglob("*.py"))]
+    found += [path.relative_to(lab.root) for path in sorted((lab.root / EVALUATOR).rglob("*")) if path.is_file()]
+    left_out = (CANDIDATE, "runs")
+    names = [
+        path.as_posix()
+        for path in found
+        if path.parts[0] not in left_out and not any(part.startswith((".", "__pycache__")) for part in path.parts)
+    ]
+    return list(dict.fromkeys(names))
 
 
 def _contract(lab: Lab, rung: Rung, task: Task, *, commit: str) -> Contract:

@@ -4,7 +4,11 @@ A solve lab measures policies in evaluator/env.py, sealed from the candidate. In
 environment, and the evaluator owns checks, scenarios and the success predicate. Edit program.md, lab.yaml and
 evaluator/ before the approval.
 
+Files of your own environment, what they import and the data next to them are copied into the lab, where candidates
+cannot change them.
+
 Example: rlx lab new hop --env CartPole-v1 --max-steps 200
+         rlx lab new walk --env envs/walker.py:Walker --metric success_rate
          rlx lab new maze --template batched
          rlx lab new maze2 --template simverse --kind build
 """
@@ -18,12 +22,13 @@ from rlx.errors import UsageError
 from rlx.hosts.cli.arguments import Args, Data, Parser
 from rlx.hosts.cli.output import labelled
 
+RUNGS = "evaluator/rungs/"
 TEMPLATES = ("batched", "simverse")
 
 
 def arguments(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", help="the folder to make; its last part names the lab")
-    parser.add_argument("--env", metavar="ID", help="a Gymnasium id (default: CartPole-v1)")
+    parser.add_argument("--env", metavar="ID", help="a Gymnasium id (default: CartPole-v1), or your envs/hop.py:Hop")
     parser.add_argument("--template", choices=TEMPLATES, help="a grid world of many worlds, in NumPy or torch")
     parser.add_argument("--kind", choices=("solve", "build"), default="solve", help="who owns the environment")
     parser.add_argument("--metric", metavar="NAME", help="the figure that decides (default: return or success_rate)")
@@ -51,7 +56,7 @@ def run(args: Args) -> Data:
         "kind": lab.config.kind,
         "rung": lab.rung.name,
         "files": names,
-        "next": f"cd {shlex.quote(args.name)}, edit program.md and lab.yaml, then: rlx lab approve",
+        "next": f"cd {shlex.quote(args.name)}; edit program.md, lab.yaml and evaluator/; then: rlx lab approve",
     }
 
 
@@ -71,6 +76,7 @@ def _ladder(text: str | None) -> tuple[tuple[int, int], ...]:
 
 
 def render(data: Data) -> str:
+    shown = [name for name in data["files"] if not name.startswith(RUNGS)]
     return labelled({
-        "lab": f"{data['lab']} ({data['kind']}, rung {data['rung']})", "files": data["files"], "next": data["next"],
+        "lab": f"{data['lab']} ({data['kind']}, rung {data['rung']})", "files": ", ".join(shown), "next": data["next"],
     })  # fmt: skip

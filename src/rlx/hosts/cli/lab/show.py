@@ -12,6 +12,7 @@ from __future__ import annotations
 from rlx.errors import UsageError
 from rlx.hosts.cli.arguments import Args, Data, Parser
 from rlx.hosts.cli.format import figure, signed
+from rlx.hosts.cli.lab.try_ import effect_words
 from rlx.hosts.cli.output import labelled
 
 
@@ -45,8 +46,8 @@ def render(data: Data) -> str:
         return labelled({
             "attempt": f"{entry['row']} at rung {entry['rung']}: {entry['status']}",
             "claim": entry["claim"],
-            "prediction": "" if entry.get("prediction") is None else signed(entry["prediction"]),
-            "outcome": _outcome(entry),
+            "score": "" if entry["score"] is None else figure(entry["score"]),
+            "effect": effect_words(entry),
             "ideas": entry.get("parts", []),
             "diff": entry.get("diff", ""),
             "evidence": entry.get("evidence", []),

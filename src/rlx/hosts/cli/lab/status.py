@@ -7,7 +7,7 @@ Example: rlx lab status
 from __future__ import annotations
 
 from rlx.hosts.cli.arguments import Args, Data, Parser
-from rlx.hosts.cli.format import counted, figure, when
+from rlx.hosts.cli.format import figure, when
 from rlx.hosts.cli.output import labelled
 
 
@@ -34,14 +34,14 @@ def render(data: Data) -> str:
         "last drive": data["ended"],
         "head": f"{data['head']}{score}",
         "confirmed": data["incumbent"],
-        "attempts": _counted(data["attempts"], "attempt", data["statuses"]),
-        "sessions": _counted(data["sessions"], "session", data["outcomes"]),
+        "attempts": _counted(data["attempts"], data["statuses"]),
+        "sessions": _counted(data["sessions"], data["outcomes"]),
         "cost": dollars if data["sessions"] else "",
         "next": data["next"],
     })  # fmt: skip
 
 
-def _counted(count: int, name: str, kinds: dict[str, int]) -> str:
+def _counted(count: int, kinds: dict[str, int]) -> str:
     """Return a number of things and how many are of each kind."""
     each = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-    return f"{counted(count, name)}: {each}" if count else "none"
+    return f"{count} ({each})" if count else "none"

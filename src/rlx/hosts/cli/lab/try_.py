@@ -46,22 +46,25 @@ def run(args: Args) -> Data:
             raise UsageError("an attempt needs its claim", hint='rlx lab try --description "what changes, and why"')
         idea = LabIdea(args.description, args.predicts, args.again)
         attempt = try_attempt(lab, args.tree or lab.root, idea, say=say, seconds=args.seconds, follow=wait)
-    figures = attempt_figures(lab, attempt)
-    return {"lab": lab.name, **attempt.document(), "figures": figures, "exit_code": int(attempt.status == "open")}
+    return {
+        "lab": lab.name,
+        **attempt.document(),
+        "prediction": lab.study.candidate(attempt.candidate).predicts,
+        "figures": attempt_figures(lab, attempt),
+        "exit_code": int(attempt.status == "open"),
+    }
 
 
 def render(data: Data) -> str:
-    effect = ""
-    if data["effect"] is not None:
-        effect = f" ({signed(data['effect'])} against {data['against']})"
     figures = data["figures"]
     score = ""
     if data["score"] is not None:
-        score = f"{figure(data['score'])}{effect}{_interval(figures)}"
+        score = f"{figure(data['score'])}{_interval(figures)}"
     return labelled({
         "attempt": f"{data['row']} at rung {data['rung']}",
         "claim": data["description"],
         "score": score,
+        "effect": effect_words(data),
         **_figure_lines(figures),
         "status": data["status"],
         "ideas": f"{len(data.get('parts', ()))} in one diff: combined" if data["combined"] else "",
@@ -69,11 +72,25 @@ def render(data: Data) -> str:
     })  # fmt: skip
 
 
+def effect_words(data: Data) -> str:
+    """Return the effect of an attempt with its interval, what it was compared with, and what was predicted."""
+    if data["effect"] is None:
+        return ""
+    text = signed(data["effect"])
+    if data["interval"] is not None:
+        low, high = data["interval"]
+        text += f" [{signed(low)}, {signed(high)}]"
+    text += f" against {data['against']}"
+    if data.get("prediction") is not None:
+        text += f"; predicted {signed(data['prediction'])}"
+    return text
+
+
 def _interval(figures: Data) -> str:
     if not figures or not figures["interval"]:
         return ""
     low, high = figures["interval"]
-    return f", [{figure(low)}, {figure(high)}] over {figures['seeds']} seeds"
+    return f" [{figure(low)}, {figure(high)}] over {figures['seeds']} seeds"
 
 
 def _figure_lines(figures: Data) -> dict[str, str]:

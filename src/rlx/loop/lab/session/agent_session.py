@@ -277,7 +277,9 @@ def _described(session: AgentSession) -> str:
     except RlxError as error:
         return f"(no description) {error.message}"[:MOST_SAID]
     keys = [f"{key}={value}" for key, value in change.keys.items()]
-    names = keys or [one.path for one in change.changes] or ["nothing"]
+    names = keys or [one.path for one in change.changes]
+    if not names:
+        return "(no change)"
     return f"(no description) changes {', '.join(names)}"[:MOST_SAID]
 
 
