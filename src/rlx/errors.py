@@ -63,6 +63,10 @@ class Refused(RlxError):
         self.fix = fix
 
 
+class WriteFailed(RlxError):
+    """A file could not be written: the disk is full, or writing is not permitted. No learner is to blame."""
+
+
 class JobFailed(RlxError):
     exit_code = 5
 

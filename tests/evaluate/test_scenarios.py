@@ -40,6 +40,34 @@ def test_a_name_that_no_episode_has_is_found(tmp_path: Path) -> None:
     assert other.hint == "it has: return, length, terminated, truncated"
 
 
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({"id": "Acrobot-v1"}, r"the actions of Acrobot-v1 are Discrete\(3\) in the evaluation, but Discrete\(2\)"),
+        (
+            {"wrappers": [{"name": "frame_stack", "kwargs": {"size": 2}}]},
+            r"are float32 \(2, 4\) in the evaluation",
+        ),
+        ({"id": "Nowhere-v0"}, "`eval.env`: no environment `Nowhere-v0`"),
+    ],
+)
+def test_an_evaluation_in_which_the_policy_cannot_act_is_refused(
+    tmp_path: Path, env: dict[str, Any], message: str
+) -> None:
+    data = {"env": {"id": "CartPole-v1"}, "algo": {"name": "ppo"}, "eval": {"env": env}}
+    with pytest.raises(ConfigError, match=message):
+        launch.check(parse(data), root=tmp_path)
+
+
+def test_an_evaluation_with_other_arguments_and_the_same_spaces_is_allowed(tmp_path: Path) -> None:
+    env = {
+        "kwargs": {"sutton_barto_reward": True},
+        "wrappers": [{"name": "time_limit", "kwargs": {"max_steps": 9}}],
+    }
+    data = {"env": {"id": "CartPole-v1"}, "algo": {"name": "ppo"}, "eval": {"env": env}}
+    assert not launch.check(parse(data), root=tmp_path).problems
+
+
 def test_a_scenario_that_cannot_be_played_is_refused_before_there_is_a_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="lenght"):
         launch.check(parse(config(long={"pass": "lenght > 40"})), root=tmp_path)

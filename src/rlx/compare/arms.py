@@ -27,6 +27,7 @@ Fate = Literal["scored", "crashed", "pending"]
 INFRASTRUCTURE = frozenset({
     "OSError", "PermissionError", "FileNotFoundError", "BlockingIOError", "BrokenPipeError", "ConnectionError",
     "ConnectionResetError", "TimeoutError", "MemoryError", "OutOfMemoryError", "MissingExtra",
+    "WriteFailed",
 })  # fmt: skip
 """Errors of the machine, not of the learner. Such a seed is resumed and never dropped, so it cannot help a run."""
 

@@ -35,6 +35,13 @@ def describe(space: Space) -> dict[str, Any]:
     raise TypeError(f"a checkpoint cannot describe the space {space}")
 
 
+def in_words(space: Space) -> str:
+    """Return a space in a few words for a message: an array without its bounds."""
+    if space.shape:
+        return f"{space.dtype} {space.shape}"
+    return " ".join(str(space).split())
+
+
 def build(document: Any) -> Space:
     """Return the space that `describe` described."""
     try:

@@ -147,8 +147,8 @@ def _refuse_other_space(kind: str, space: gymnasium.Space[Any], bundle: Bundle, 
     then = bundle.spaces.get(kind)
     if then is None or files.decode(files.encode(spaces.describe(space))) == files.decode(files.encode(then)):
         return
-    current = _describe(space)
-    trained = _describe(spaces.build(then))
+    current = spaces.in_words(space)
+    trained = spaces.in_words(spaces.build(then))
     difference = "have other bounds than in training"
     if current != trained:
         difference = f"are {current}, in training they were {trained}"
@@ -156,12 +156,6 @@ def _refuse_other_space(kind: str, space: gymnasium.Space[Any], bundle: Bundle, 
         f"{name}: its {kind}s {difference}",
         hint=f"the evaluation environment needs the wrappers and arguments that shape the training {kind}s",
     )
-
-
-def _describe(space: gymnasium.Space[Any]) -> str:
-    if space.shape:
-        return f"{space.dtype} {space.shape}"
-    return " ".join(str(space).split())
 
 
 def _leaves(batch: Any) -> list[NDArray[Any]]:

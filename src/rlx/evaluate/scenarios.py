@@ -1,4 +1,4 @@
-"""Check the scenarios of an evaluation, by making each one's environment once.
+"""Check the environments of an evaluation, by making each one once: its own, and that of every scenario.
 
 Not covered: a name in `pass` that is not one of rlx's own, if a short random episode does not end in time.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlx.config.expression import FIGURES, Expression
 from rlx.config.schema import Problem
@@ -16,10 +16,42 @@ from rlx.errors import JobFailed, RlxError, did_you_mean
 from rlx.evaluate.protocol import EPISODE_SEEDS, Protocol
 
 if TYPE_CHECKING:
+    import gymnasium
+
     from rlx.config.schema import Experiment
-    from rlx.envs.make import AnyEnv
+    from rlx.envs.make import AnyEnv, EnvFacts
 
 MOST_SECONDS = 0.5
+
+
+def evaluation_env_problems(experiment: Experiment, facts: EnvFacts, *, root: Path) -> Iterator[Problem]:
+    """Yield why a policy that is trained in an environment cannot act in the evaluation's; bounds may differ."""
+    from rlx.envs.make import inspect
+    from rlx.envs.spaces import in_words
+
+    env = Protocol.of(experiment, root=root, purpose="report").env
+    if experiment.eval.env is None or env == experiment.env:
+        return
+    try:
+        evaluation = inspect(env, root=root)
+    except RlxError as error:
+        yield Problem("eval.env", f"`eval.env`: {error.message}", error.hint)
+        return
+    pairs = {
+        "observations": (evaluation.observation_space, facts.observation_space),
+        "actions": (evaluation.action_space, facts.action_space),
+    }
+    for what, (evaluated, trained) in pairs.items():
+        if _has_other_form(evaluated, trained):
+            message = f"the {what} of {env.id} are {in_words(evaluated)} in the evaluation, "
+            message += f"but {in_words(trained)} in training"
+            yield Problem("eval.env", message, "use the same observations and actions in training and evaluation")
+
+
+def _has_other_form(space: gymnasium.Space[Any], other: gymnasium.Space[Any]) -> bool:
+    if type(space) is not type(other) or space.shape != other.shape:
+        return True
+    return getattr(space, "n", None) is not None and str(space) != str(other)
 
 
 def scenario_problems(experiment: Experiment, *, root: Path) -> Iterator[Problem]:

@@ -50,14 +50,16 @@ def check(experiment: Experiment, *, root: Path) -> BackendChoice:
     from rlx.config.cross_check import cross_check
     from rlx.diagnose.early_stop import stop_problems
     from rlx.envs.make import inspect
-    from rlx.evaluate.scenarios import scenario_problems
+    from rlx.evaluate.scenarios import evaluation_env_problems, scenario_problems
     from rlx.train.choose_backend import BackendChoice, as_configured, choose, makes_env
 
     problems = [*cross_check(experiment, devices=devices.present()), *stop_problems(experiment.stop)]
     choice = as_configured(experiment)
     if makes_env(experiment):
-        choice = choose(experiment, inspect(experiment.env, root=root))
-        problems += [*choice.problems, *scenario_problems(experiment, root=root)]
+        facts = inspect(experiment.env, root=root)
+        choice = choose(experiment, facts)
+        problems += [*choice.problems, *evaluation_env_problems(experiment, facts, root=root)]
+        problems += scenario_problems(experiment, root=root)
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         raise ConfigError("\n  also ".join(error.message for error in errors), hint=errors[0].hint)

@@ -15,7 +15,7 @@ from typing import Any
 
 import rlx
 from rlx import files
-from rlx.errors import Refused, RlxError, UsageError
+from rlx.errors import Refused, UsageError, WriteFailed
 from rlx.runs import project, status, untrusted_rows
 from rlx.runs.run import LABELS, METADATA, SNAPSHOT, SUPERVISOR, Run, Seed, read_labels
 from rlx.runs.status import HEARTBEAT_STOPPED, RUNNING
@@ -82,13 +82,13 @@ def _sweep_staging(runs: Path) -> None:
                     shutil.rmtree(runs / name, ignore_errors=True)
 
 
-def write_error(error: OSError, place: Path) -> RlxError:
+def write_error(error: OSError, place: Path) -> WriteFailed:
     """Return an error that explains in one line why writing there fails."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return RlxError(f"the disk is full: {place}", hint="free some space, then run the same command again")
+        return WriteFailed(f"the disk is full: {place}", hint="free some space, then run the same command again")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return RlxError(f"cannot write to {place}: {os.strerror(error.errno)}", hint="rlx doctor")
-    return RlxError(f"cannot write to {place}: {error.strerror or error}")
+        return WriteFailed(f"cannot write to {place}: {os.strerror(error.errno)}", hint="rlx doctor")
+    return WriteFailed(f"cannot write to {place}: {error.strerror or error}")
 
 
 def add_seeds(run: Run, seeds: Iterable[int]) -> Run:

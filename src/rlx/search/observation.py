@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TRIES = 200
+MORE_TRIES = 5
+"""How many times more random configs are drawn if the space forbids some."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def _standing(observation: Observation) -> tuple[bool, float, float]:
 
 
 class NewConfigs:
-    """Collects configs that are neither in the history nor equal to each other."""
+    """Collects configs that the space allows, and that are neither in the history nor equal to each other."""
 
     def __init__(self, space: Space, history: Sequence[Observation], count: int) -> None:
         self.space = space
@@ -77,6 +79,8 @@ class NewConfigs:
         if identity in self._known:
             return False
         self._known.add(identity)
+        if not self.space.is_allowed(values):
+            return False
         self.configs.append(values)
         self.missing -= 1
         return True
@@ -86,11 +90,14 @@ class NewConfigs:
         import numpy as np
 
         generator = np.random.default_rng([seed, self._drawn, len(self.configs)])
-        for _ in range(TRIES + 2 * self.missing):
+        tries = TRIES + 2 * self.missing
+        if self.space.allows is not None:
+            tries *= MORE_TRIES
+        for _ in range(tries):
             if self.missing <= 0:
                 return self.configs
             self.add(self.space.at(generator.random(len(self.space.parameters)).tolist()))
         if self.space.size <= TRIES:  # a small space that is nearly used up: take the rest in order
-            for values in self.space.grid():
+            for values in self.space.configs():
                 self.add(values)
         return self.configs

@@ -59,13 +59,14 @@ def _from_text(key: str, text: str, read: ReadValue) -> Parameter:
     kinds = []
     while words and words[0] in ("log", "int"):
         kinds.append(words.pop(0))
-    if kinds or (len(words) == 2 and not text.lstrip().startswith(("[", "{", '"', "'"))):
+    parts = _split(text)
+    is_quoted = text.lstrip().startswith(("[", "{", '"', "'"))
+    if kinds or (len(words) == 2 and len(parts) == 1 and not is_quoted):
         if len(words) != 2 or "" in words:
             raise UsageError(f"`{key}`: `{text}` is not a range", hint="a range is low:high, log:low:high or int:1:8")
         bounds = [read(word) for word in words]
         domain: Range | Choice = _range(key, bounds, is_log="log" in kinds, is_whole="int" in kinds)
     else:
-        parts = _split(text)
         if "" in parts:
             raise UsageError(f"`{key}` has an empty value: `{text}`", hint=EXAMPLE)
         domain = _choice(key, [read(part) for part in parts])

@@ -8,8 +8,8 @@ The seed is never a parameter: seeds are replicates.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,8 @@ Point = tuple[float, ...]
 TOLERANCE = 1e-6
 """Two numbers closer than this share of their range are the same config."""
 GRID_LEVELS = 5
+MOST_COUNTED = 1_000
+"""A space with conditions or forbidden configs is counted one by one if it is not larger."""
 SEED_KEYS = ("seed", "seeds")
 
 
@@ -79,8 +81,13 @@ class Range:
     def levels(self) -> list[Any]:
         """Return the values of a grid."""
         if self.count <= GRID_LEVELS:
-            return list(range(int(self.low), int(self.high) + 1))
+            return self.all_values()
         return list(dict.fromkeys(self.value(index / (GRID_LEVELS - 1)) for index in range(GRID_LEVELS)))
+
+    def all_values(self) -> list[Any]:
+        """Return all whole numbers of the range; an error if there are fractions."""
+        assert self.is_whole
+        return list(range(int(self.low), int(self.high) + 1))
 
     def identity(self, value: Any) -> object:
         """Return the same object for values that are equal within tolerance."""
@@ -122,6 +129,10 @@ class Choice:
         """Return all values."""
         return list(self.values)
 
+    def all_values(self) -> list[Any]:
+        """Return all values."""
+        return list(self.values)
+
     def identity(self, value: Any) -> object:
         """Return the same object for equal values: 1 equals 1.0 but not true."""
         return plain_identity(value)
@@ -147,9 +158,13 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Space:
-    """The parameters of a search. A parameter comes after the one that its condition names."""
+    """The parameters of a search. A parameter comes after the one that its condition names.
+
+    `allows` says whether a combination of values can be trained at all; no sampler proposes one that cannot.
+    """
 
     parameters: tuple[Parameter, ...]
+    allows: Callable[[Values], bool] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         keys = [parameter.key for parameter in self.parameters]
@@ -175,9 +190,10 @@ class Space:
         if any(math.isinf(parameter.domain.count) for parameter in self.parameters):
             return math.inf
         product = math.prod(parameter.domain.count for parameter in self.parameters)
-        if product > 10_000 or not any(parameter.condition for parameter in self.parameters):
+        is_plain = self.allows is None and not any(parameter.condition for parameter in self.parameters)
+        if product > MOST_COUNTED or is_plain:
             return product
-        return sum(1 for _ in self.grid())
+        return sum(1 for values in self.configs() if self.is_allowed(values))
 
     def at(self, point: Sequence[float]) -> Values:
         """Return the config at a point of the unit cube."""
@@ -228,20 +244,28 @@ class Space:
             if parameter.key in values
         )
 
+    def is_allowed(self, values: Values) -> bool:
+        """Return whether a config can be trained."""
+        return self.allows is None or self.allows(values)
+
     def grid(self) -> Iterator[Values]:
         """Yield every combination of the grid's levels once; the last parameter changes fastest."""
-        yield from self._grid(0, {})
+        yield from self._combinations([parameter.domain.levels() for parameter in self.parameters], {})
 
-    def _grid(self, index: int, values: Values) -> Iterator[Values]:
+    def configs(self) -> Iterator[Values]:
+        """Yield every config of a space without ranges of fractions; the last parameter changes fastest."""
+        yield from self._combinations([parameter.domain.all_values() for parameter in self.parameters], {})
+
+    def _combinations(self, levels: Sequence[Sequence[Any]], values: Values, index: int = 0) -> Iterator[Values]:
         if index == len(self.parameters):
             yield dict(values)
             return
         parameter = self.parameters[index]
         if not self.counts(parameter, values):
-            yield from self._grid(index + 1, values)
+            yield from self._combinations(levels, values, index + 1)
             return
-        for value in parameter.domain.levels():
-            yield from self._grid(index + 1, {**values, parameter.key: value})
+        for value in levels[index]:
+            yield from self._combinations(levels, {**values, parameter.key: value}, index + 1)
 
     def counts(self, parameter: Parameter, values: Mapping[str, Any]) -> bool:
         """Return whether a parameter counts, given the values before it."""

@@ -32,6 +32,12 @@ GAMMA = "algo.gamma=0.9,0.99"
         (["-p", GAMMA, "--confirm", "3"], "at least 10 seeds", "--confirm 10"),
         (["-p", GAMMA, "--race", "6,3"], "growing numbers", "--race 3,6,10"),
         (["-p", GAMMA, "--planner", "gpt"], "not an endpoint", "cmd:PROGRAM"),
+        (["-p", "policy.hidden_sizes=[8],[8,big]"], "expected a list (whole number ≥ 1 each)", "hidden layer"),
+        (["-p", "algo.name=ppo,sac"], "no trial with algo.name=sac can train: `sac` needs Box actions", "ppo or dqn"),
+        (["-p", "env.id=CartPole-v1,Acrobot-v1"], "no trial with env.id=Acrobot-v1 can train", "same observations"),
+        (["-p", "policy.type=mlp,cnn"], "policy `cnn` reads uint8 images", "policy.type=mlp"),
+        (["-p", "algo.rollout_steps=int:-5:64"], "`algo.rollout_steps` is -5", "steps each copy takes"),
+        (["-p", "algo.batch_size=int:129:200"], "more than num_envs × rollout_steps", "batch_size=128"),
         ([], "no parameter is given", "-p algo.learning_rate"),
     ],
 )
@@ -45,6 +51,20 @@ def test_bad_input_is_refused_before_anything_is_written(
     assert hint in done.stderr
     assert not (project.root / ".rlx" / "sweeps").exists()
     assert project.runs() == []
+
+
+def test_a_sweep_leaves_out_combinations_that_are_not_valid(project: Project) -> None:
+    words = ["-p", "env.num_envs=1,4,8,16", "-p", "algo.rollout_steps=8,32,100", "-p", "algo.batch_size=32,64,256"]
+    plan = json.loads(project.rlx("sweep", project.config(), *words, "--dry-run", "--trials", "40", "--json").stdout)
+
+    assert "does not divide num_envs × rollout_steps" in plan["note"]
+    assert plan["planned"] == 17
+    for values in plan["first"]:
+        rollout = values["env.num_envs"] * values["algo.rollout_steps"]
+        assert rollout % values["algo.batch_size"] == 0
+    schedule = "algo.learning_rate=1e-4,{linear: [1e-3, 0]}"
+    first = json.loads(project.rlx("sweep", "configs/tiny.yaml", "-p", schedule, "--dry-run", "--json").stdout)["first"]
+    assert {"linear": [1e-3, 0]} in [values["algo.learning_rate"] for values in first]
 
 
 def test_a_misspelled_verb_is_named(project: Project) -> None:

@@ -7,6 +7,7 @@ the name of an exception, once where it starts with `once `; `slow` makes every 
 from __future__ import annotations
 
 import builtins
+import errno
 import time
 from pathlib import Path
 from typing import Any
@@ -98,4 +99,6 @@ def _misbehave(session: Session) -> None:
         text = order.read_text()
         if text.startswith("once "):
             order.unlink()
+        if text == "once ENOSPC":
+            raise OSError(errno.ENOSPC, "No space left on device")
         raise getattr(builtins, text.removeprefix("once "))("as ordered")

@@ -98,6 +98,7 @@ def test_seeds_that_the_machine_killed_are_resumed_and_crashes_count_as_the_rule
     hills.write("base_001.6.fails", "once MemoryError")
     hills.write("base_001.7.fails", "once ValueError")
     hills.write("base_001.8.fails", "ZeroDivisionError")
+    hills.write("new_001.0.fails", "once ENOSPC")
     hills.write("new_001.1.fails", "ValueError")
     data = settle(hills, base, new)
     assert data["stopped"] == "futile"
@@ -107,6 +108,8 @@ def test_seeds_that_the_machine_killed_are_resumed_and_crashes_count_as_the_rule
     assert "seed 1 of new_001 crashed (ValueError: as ordered): it scores" in notes
     assert data["seeds"] == {"baseline": 10, "candidate": 3}
     assert len(hills.run("base_001").seed(8).attempts) == 2
+    assert len(hills.run("new_001").seed(0).attempts) == 2  # the disk was full
+    assert "seed 0 of new_001" not in notes
     assert len(hills.run("new_001").seed(1).attempts) == 1
     assert seeds_of(hills.run("base_001")) == list(range(11))
 

@@ -102,8 +102,8 @@ def run(args: Args) -> Data:
 
 def _start(args: Args) -> Data:
     from rlx.loop.sweep import run_sweep
+    from rlx.loop.sweep.check_plan import check_plan, left_out
     from rlx.loop.sweep.sweep_file import plan_for
-    from rlx.loop.sweep.sweep_plan import check_plan
 
     root = project.root_of(Path(args.target))
     request = _request(args)
@@ -112,7 +112,7 @@ def _start(args: Args) -> Data:
     plan = plan_for(request, root=root)
     if args.dry_run:
         check_plan(plan, root=root)
-        return {"verb": "dry-run", **_preview(plan)}
+        return {"verb": "dry-run", "note": left_out(plan) or None, **_preview(plan)}
     return _follow(plan.name, root, lambda report, say_line, vote: run_sweep.start(
         plan, root=root, report=report, say=say_line, vote=vote), plan.planner)  # fmt: skip
 
@@ -191,6 +191,7 @@ def _preview(plan: SweepPlan) -> Data:
         "plan": {key: value for key, value in plan.document().items() if key not in ("data", "name")},
         "described": described(plan),
         "full_trainings": round(planned_cost(plan), 1),
+        "planned": plan.planned_trials,
         "first": first_trials(plan),
     }
 
@@ -303,7 +304,9 @@ def _render_list(sweeps: list[Data]) -> str:
 def _render_preview(data: Data) -> str:
     rows = [[str(number), _values(values)] for number, values in enumerate(data["first"])]
     blocks = [f"{data['sweep']}: {data['described']}", table(["trial", "values"], rows)]
-    later = data["plan"]["trials"] - len(rows)
+    if data["note"]:
+        blocks.append(f"note: {data['note']}")
+    later = data["planned"] - len(rows)
     if later > 0:
         blocks.append(f"the other {counted(later, 'trial')} depend on the scores of these")
     return "\n\n".join(blocks)

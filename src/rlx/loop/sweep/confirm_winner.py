@@ -10,14 +10,14 @@ from typing import Any
 from rlx.compare.code_version import CurrentCode
 from rlx.compare.question import ComparisonQuestion
 from rlx.compare.stored_scores import scores_for
-from rlx.errors import EvidenceInvalid
+from rlx.errors import EvidenceInvalid, RlxError
 from rlx.launch import launch
 from rlx.loop.settle.plan import cap
 from rlx.loop.settle.run_or_config import readable_runs
 from rlx.loop.settle.settle import Contest, Limits, Settlement
 from rlx.loop.settle.train_seeds import Report
 from rlx.loop.sweep.sweep_log import SweepLog, SweepState
-from rlx.loop.sweep.trial_runs import LINEAGE
+from rlx.loop.sweep.trial_runs import LINEAGE, refuse_full_disk
 from rlx.runs.run import Run
 from rlx.search.space import Values
 
@@ -34,9 +34,14 @@ def confirm_winner(
     new = _open(log, state, "winner", values, root=root)
     limits = Limits(cap(state.plan.confirm), question=state.plan.question)
     try:
+        refuse_full_disk(log.name, root=root)
         settlement = Contest(base, new, ground=ground, limits=limits, report=report).settle()
+        refuse_full_disk(log.name, root=root)  # seeds that ended so are missing, and the next session trains them
     except EvidenceInvalid as error:
         return {"is_confirmed": False, "line": error.message, "why": "invalid", "runs": [base.name, new.name]}
+    except RlxError:
+        refuse_full_disk(log.name, root=root)  # the cause, if it is full
+        raise
     return _answer(settlement, new, state.plan.question)
 
 

@@ -21,9 +21,10 @@ from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch
 from rlx.loop.settle.train_seeds import SettleProgress
 from rlx.loop.sweep import sweep_log, warm_start
+from rlx.loop.sweep.check_plan import check_plan, left_out
 from rlx.loop.sweep.confirm_winner import confirm_winner
 from rlx.loop.sweep.sweep_log import BEST, SweepLog, SweepState
-from rlx.loop.sweep.sweep_plan import AUTO_SAMPLER, SweepPlan, check_plan
+from rlx.loop.sweep.sweep_plan import AUTO_SAMPLER, SweepPlan
 from rlx.loop.sweep.trial_runs import TrialRuns
 from rlx.runs import process, project
 from rlx.runs.run import Run
@@ -60,6 +61,9 @@ Say = Callable[[str], None]
 def start(plan: SweepPlan, *, root: Path, report: Report, say: Say, vote: Vote | None = None) -> SweepState:
     """Check a plan, create its sweep and run it to its end."""
     check_plan(plan, root=root)
+    note = left_out(plan)
+    if note:
+        say(f"note: {note}")
     log = sweep_log.create(plan, root=root)
     project.mark_own(root)
     say(f"sweep {plan.name}: {described(plan)}")
@@ -79,8 +83,10 @@ def described(plan: SweepPlan) -> str:
     trials = f"{settings.trials} trials"
     if plan.hours is not None:
         trials = f"trials for {plan.hours:g} h"
-    elif plan.space.size < settings.trials:
-        trials = f"all {plan.space.size:g} configs"
+    elif plan.planned_trials == 1:
+        trials = "the only config"
+    elif plan.planned_trials < settings.trials:
+        trials = f"all {plan.planned_trials} configs"
     rungs = ""
     if len(settings.halving.shares) > 1:
         rungs = " over " + ", ".join(f"{share:.0%}" for share in settings.halving.shares) + " of the training"
@@ -98,7 +104,7 @@ def described(plan: SweepPlan) -> str:
 
 def planned_cost(plan: SweepPlan) -> float:
     """Return the cost of a whole sweep in full trainings, if nothing ends early."""
-    trials = int(min(plan.settings.trials, plan.space.size))
+    trials = plan.planned_trials
     race = 0.0
     if plan.settings.race.sizes:
         race = min(plan.settings.race.budget, trials * (plan.settings.race.sizes[-1] - 1))
@@ -142,7 +148,7 @@ class _Sweep:
         self._sampler, self._votes = _sampler(state.plan, vote)
         first = _first(state.plan)
         self._given = {state.plan.space.identity(values) for values in first}
-        self.search = Search(state.plan.space, self._sampler, state.plan.settings, first=first)
+        self.search = Search(state.plan.valid_space, self._sampler, state.plan.settings, first=first)
         self.search.recorded = list(state.trials.values())
         self.search.goes_on = self._goes_on
         self.trials = TrialRuns(log, state, root=root, watch=self._watch)
@@ -268,8 +274,9 @@ class _Sweep:
         eta = None
         if share > self._cost_before:
             eta = (time.monotonic() - self._began) * (1 - share) / (share - self._cost_before)
-        planned = int(min(plan.settings.trials, plan.space.size))
-        progress = SweepProgress(self.search.stage, len(self.state.trials), planned, share, self._best(), eta)
+        progress = SweepProgress(
+            self.search.stage, len(self.state.trials), plan.planned_trials, share, self._best(), eta
+        )
         self._report(progress)
 
     def _best(self) -> str:
@@ -373,4 +380,4 @@ def first_trials(plan: SweepPlan) -> list[Values]:
     first = _first(plan)[: plan.settings.bracket]
     history = [Observation(values) for values in first]
     missing = plan.settings.bracket - len(first)
-    return [*first, *sampler.propose(plan.space, history, missing, seed=plan.settings.seed)]
+    return [*first, *sampler.propose(plan.valid_space, history, missing, seed=plan.settings.seed)]

@@ -6,20 +6,19 @@ does not change a sweep. All trials train the same number of steps and are measu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rlx.compare.question import STANDARD, ComparisonQuestion
 from rlx.config.labels import value_at
-from rlx.errors import ConfigError, RlxError, UsageError
+from rlx.errors import ConfigError, UsageError
 from rlx.search.auto import SearchSettings, settings_for, settings_within
 from rlx.search.halving import FULL_LENGTH, Halving
 from rlx.search.parse_space import space_document, space_of
 from rlx.search.seed_race import SIZES, SeedRace
-from rlx.search.space import Parameter, Range, Space, Values
+from rlx.search.space import Space, Values
 from rlx.study.candidate.config_changes import nested
 
 if TYPE_CHECKING:
@@ -103,6 +102,24 @@ class SweepPlan:
             "metric": self.question.metric,
             "is_lower_better": self.question.is_lower_better,
         }
+
+    @cached_property
+    def valid_space(self) -> Space:
+        """The space without the configs that are not valid."""
+        return replace(self.space, allows=self.is_valid)
+
+    @property
+    def planned_trials(self) -> int:
+        """How many trials the sweep trains at most."""
+        return int(min(self.settings.trials, self.valid_space.size))
+
+    def is_valid(self, values: Mapping[str, Any]) -> bool:
+        """Return whether some values give a valid config. Only its environment is not asked."""
+        try:
+            self.experiment(values)
+        except ConfigError:
+            return False
+        return True
 
     def experiment(self, values: Mapping[str, Any], *, source: str = "") -> Experiment:
         """Return the checked config of a trial; raise `ConfigError` if it is not valid."""
@@ -202,87 +219,6 @@ def _rungs(shares: Sequence[Any]) -> Halving:
     if not is_sound or not shares or list(shares) != sorted(set(shares)) or shares[-1] != 1:
         raise UsageError(f"halving {list(shares)}: expected growing shares that end with 1", hint="--halving 0.3,0.6,1")
     return Halving(tuple(float(share) for share in shares))
-
-
-def check_plan(plan: SweepPlan, *, root: Path) -> Experiment:
-    """Refuse a plan that cannot run: a base that does not train, or a key that no trial may have."""
-    from rlx.launch import launch
-
-    if not plan.space.parameters:
-        raise UsageError("the space has no parameters", hint="-p algo.learning_rate=log:1e-5:1e-2")
-    for parameter in plan.space.parameters:
-        _refuse_locked(parameter.key)
-    try:
-        base = launch.check(plan.experiment({}), root=root).experiment
-    except RlxError as error:
-        raise type(error)(f"the base config does not train: {error.message}", hint=error.hint) from None
-    for parameter in plan.space.parameters:
-        _refuse_unknown(plan, parameter, root=root)
-    return base
-
-
-def _refuse_locked(key: str) -> None:
-    section = key.split(".")[0]
-    reason = LOCKED.get(key) or LOCKED_SECTIONS.get(section)
-    if reason:
-        raise UsageError(f"`{key}` cannot be a parameter: {reason}", hint="set it in the base config")
-
-
-def _refuse_unknown(plan: SweepPlan, parameter: Parameter, *, root: Path) -> None:
-    """Raise if no value of a parameter gives a valid config, with the reason for the first value."""
-    from rlx.launch import launch
-
-    _refuse_fractions(plan, parameter)
-    _refuse_ends(plan, parameter)
-    first_error: ConfigError | None = None
-    for level in parameter.domain.levels():
-        values = {parameter.key: level}
-        if parameter.condition:
-            values = {parameter.condition.key: parameter.condition.values[0], **values}
-        try:
-            experiment = plan.experiment(values, source="-p")
-            if parameter.key.startswith("env."):  # only the environment knows its arguments
-                launch.check(experiment, root=root)
-        except ConfigError as error:
-            first_error = first_error or error
-        else:
-            return
-    if first_error is not None:
-        raise UsageError(first_error.message, hint=first_error.hint)
-
-
-def _refuse_fractions(plan: SweepPlan, parameter: Parameter) -> None:
-    """Raise if a key takes whole numbers, but its range has others in between."""
-    domain = parameter.domain
-    if not isinstance(domain, Range) or domain.is_whole or parameter.condition:
-        return
-    whole = round(domain.value(0.4999))
-    # Fractions on both sides: 1 is the upper bound of a share, and 0.999 is still a share.
-    takes_fractions = any(_is_valid(plan, parameter.key, whole + offset) for offset in (-0.001, 0.001))
-    if not takes_fractions and _is_valid(plan, parameter.key, whole):
-        kind = "int:log" if domain.is_log else "int"
-        hint = f"-p {parameter.key}={kind}:{math.ceil(domain.low)}:{math.floor(domain.high)}"
-        raise UsageError(f"`{parameter.key}` takes whole numbers only", hint=hint)
-
-
-def _refuse_ends(plan: SweepPlan, parameter: Parameter) -> None:
-    """Raise if a range of fractions reaches beyond what its key takes. Whole numbers may depend on other keys."""
-    domain = parameter.domain
-    if not isinstance(domain, Range) or domain.is_whole or parameter.condition:
-        return
-    for end in (domain.low, domain.high):
-        try:
-            plan.experiment({parameter.key: end}, source="-p")
-        except ConfigError as error:
-            raise UsageError(error.message, hint=error.hint) from None
-
-
-def _is_valid(plan: SweepPlan, key: str, value: Any) -> bool:
-    try:
-        plan.experiment({key: value})
-    except ConfigError:
-        return False
-    return True
 
 
 def pinned_protocol(data: Mapping[str, Any], space: Space) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def summary(log: SweepLog) -> dict[str, Any]:
         "state": _state(log, state),
         "base": state.plan.base,
         "trials": len(state.trials),
-        "planned": int(min(state.plan.settings.trials, state.plan.space.size)),
+        "planned": state.plan.planned_trials,
         "best": best,
         "result": result_line(confirmation),
     }

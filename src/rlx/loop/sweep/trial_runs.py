@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from rlx import files
 from rlx.compare.question import STANDARD, ComparisonQuestion
 from rlx.compare.stored_scores import logged_scores, stored_scores
-from rlx.errors import ConfigError, RlxError
+from rlx.errors import ConfigError, RlxError, WriteFailed
 from rlx.launch import launch
 from rlx.launch.executors.executor import TrainingOrder
 from rlx.launch.executors.scheduler import SchedulerUnreachable
@@ -209,10 +209,7 @@ class TrialRuns:
         return math.ceil(job.share * self.total)
 
     def _refuse_full_disk(self) -> None:
-        """Raise before a full disk looks like a failed trial."""
-        if shutil.disk_usage(self.root).free < LEAST_FREE_BYTES:
-            hint = f"free some space, then continue: rlx sweep resume {self.log.name}"
-            raise RlxError(f"the disk is full: {self.root}", hint=hint)
+        refuse_full_disk(self.log.name, root=self.root)
 
     # Ending
 
@@ -267,6 +264,13 @@ class TrialRuns:
     def _seed(self, run: Run, job: TrialJob) -> Seed | None:
         number = self.first_seed + job.seed
         return next((seed for seed in run.seeds if seed.number == number), None)
+
+
+def refuse_full_disk(sweep: str, *, root: Path) -> None:
+    """Raise before a full disk looks like a failed training."""
+    if shutil.disk_usage(root).free < LEAST_FREE_BYTES:
+        hint = f"free some space, then continue: rlx sweep resume {sweep}"
+        raise WriteFailed(f"the disk is full: {root}", hint=hint)
 
 
 def final_score(run: Run, seed: Seed, question: ComparisonQuestion = STANDARD) -> float | None:

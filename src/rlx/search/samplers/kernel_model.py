@@ -47,7 +47,7 @@ class ModelSampler:
         generator = np.random.default_rng([seed, len(history)])
         ended = [seen for seen in history if seen.score is not None or seen.has_failed]
         known = [seen for seen in ended if space.point(seen.values) is not None]
-        candidates = self._draw(space, known, generator)
+        candidates = [values for values in self._draw(space, known, generator) if space.is_allowed(values)]
         if len(known) >= START and len({seen.score for seen in known}) > 1:
             by_model = count - round(count * RANDOM_SHARE)
             for values in _best(space, known, candidates, by_model, {space.identity(seen.values) for seen in history}):
