@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from rlx import files, plugins
 from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
-from rlx.launch.executors.executor import TrainingOrder
+from rlx.launch.executors.executor import LOCAL, TrainingOrder
 from rlx.launch.processes import reexec
 from rlx.launch.processes.reexec import lasting_environment
 from rlx.launch.resources import neutral_environment, pause_environment
@@ -34,7 +34,6 @@ STOP_SECONDS = 45.0
 KILL_SECONDS = 5.0
 POLL_SECONDS = 0.01
 ENGINE_SECONDS = 2.0
-LOCAL = "local"
 Notice: TypeAlias = Callable[[str], None]
 SupervisorProcess: TypeAlias = "subprocess.Popen[bytes] | ForkedProcess"
 # The supervisors that are children of this process. It has to collect their exit codes.
@@ -314,9 +313,17 @@ def _note_plain_training(run: Run, seeds: Sequence[int]) -> None:
 
 
 def executor_for(run: Run) -> str:
-    """Return the executor that trains further seeds of a run; a study's launch has chosen before it comes here."""
+    """Return the executor that trains further seeds of a run; a study's launch has chosen before it comes here.
+
+    A run stays at the executor that this project sent it to, unless the command or the environment names another one.
+    """
     if "job" in (run.metadata.get("lineage") or {}):
         return LOCAL
+    if (run.path / JOBS).exists():  # few runs: no need for the imports below
+        from rlx.launch.executors.executor_settings import named_by_user
+        from rlx.launch.executors.remote_job import executor_sent_to
+
+        return named_by_user() or executor_sent_to(run) or default_executor(run.path.parent.parent)
     return default_executor(run.path.parent.parent)
 
 

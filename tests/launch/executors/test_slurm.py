@@ -21,6 +21,7 @@ from rlx.launch import launch
 from rlx.launch.executors.executor import Job
 from rlx.launch.executors.executor_settings import ExecutorSettings
 from rlx.launch.executors.slurm import SlurmExecutor, array_id, entries, script
+from rlx.runs.run import Run
 from rlx.testing import ExecutorContract
 from tests.conftest import Project, wait_until
 from tests.launch.executors import cluster, sweeps
@@ -233,6 +234,19 @@ def test_a_run_on_slurm_has_the_weights_of_a_run_on_this_machine(slurm: Path, pr
 
 @needs_slurm
 @pytest.mark.slow
+def test_a_stopped_run_goes_on_where_it_was_sent(slurm: Path, project: Project) -> None:
+    sweeps.use(project, settings="poll_seconds = 0.5")
+    project.rlx("train", project.config(algo={"total_timesteps": 100_000}), "--seeds", "1", "--executor", "slurm",
+                "--detach")  # fmt: skip
+    wait_until(lambda: project.run("tiny_001").seeds[0].step > 0, seconds=60)
+    project.rlx("stop", "tiny_001")
+    assert "on slurm" in project.rlx("resume", "tiny_001", "--detach").stderr
+    assert len(list((project.root / ".rlx" / "jobs").glob("*/job.json"))) == 2
+    project.rlx("stop", "tiny_001")
+
+
+@needs_slurm
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_command_killed_at_any_moment_loses_and_repeats_no_seed(slurm: Path, project: Project) -> None:
     sweeps.use(project, settings="poll_seconds = 0.5")
@@ -364,7 +378,7 @@ class TestNewRuns:
         assert "hint: try again: rlx resume tiny_001" in done.stderr
         (array,) = (project.root / ".rlx" / "jobs" / "arrays").iterdir()
         (tmp_path / "line").write_text(f"{array.name}|0|7|PENDING|Priority|N/A\n")
-        project.rlx("resume", "tiny_001", "--executor", "slurm", "--detach")
+        project.rlx("resume", "tiny_001", "--detach")
         assert (tmp_path / "asked").read_text() == "x\n"
         assert "PENDING (Priority)" in project.rlx("ls").stdout
 
@@ -381,6 +395,9 @@ class TestNewRuns:
         assert [row["status"] for row in listed["runs"]] == ["queued"]
         assert "PENDING (Resources), expected start 2030-01-01T10:00:00" in listed["runs"][0]["reason"]
         assert json.loads(project.rlx("ls", "--status", "prepared", "--json").stdout)["total"] == 0
+        copy = shutil.copytree(project.root / "runs", tmp_path / "elsewhere" / "runs") / "tiny_001"
+        assert launch.executor_for(project.run("tiny_001")) == "slurm"
+        assert launch.executor_for(Run(copy)) == "local"
         (tmp_path / "line").write_text(f"{array.name}|0|7|CANCELLED|None|N/A\n")
         for _ in range(2):  # first Slurm says it, then the folder does
             assert json.loads(project.rlx("ls", "--status", "queued", "--json").stdout)["total"] == 0

@@ -2,7 +2,8 @@
 
 rlx prints for each seed how faithful that is: exact (bit-identical to an uninterrupted run), boundary (the environment
 was reset) or warm (something else is missing, and rlx names it). --prove trains a stretch once without and once with an
-interruption, and compares every weight. --fork continues in a new run, whose settings you may change.
+interruption, and compares every weight. --fork continues in a new run, whose settings you may change. A run that this
+project sent to a cluster continues there, unless --executor says otherwise.
 
 Example: rlx resume cartpole_ppo_001
          rlx resume cartpole_ppo_001 --fork -s algo.total_timesteps=200000
@@ -24,6 +25,7 @@ from rlx.hosts.cli.arguments import (
 from rlx.hosts.cli.format import in_brackets
 from rlx.hosts.cli.output import labelled, say
 from rlx.launch import launch
+from rlx.launch.executors.executor import LOCAL
 from rlx.runs import project
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, RUNNING
@@ -49,12 +51,20 @@ def run(args: Args) -> Data:
     if args.set and not args.fork:
         raise UsageError("-s changes the experiment", hint=f"rlx resume {run.name} --fork -s {args.set[0]}")
     started = branch_run(run, overrides=args.set) if args.fork else _resume(run)
-    say(f"{started.name}: resuming seeds {', '.join(str(seed.number) for seed in started.seeds)}")
+    say(f"{started.name}: resuming seeds {', '.join(str(seed.number) for seed in started.seeds)}{_place(started)}")
     if args.detach:
         return {**_resuming(attach.outcome(started)), "resumed": {}}
     ended = attach.attach(started)
     labels = {seed.number: label for seed in ended.seeds if (label := _label(seed.events))}
     return {**attach.outcome(ended), "resumed": labels}
+
+
+def _place(run: Run) -> str:
+    """Name the executor, if it is not this machine."""
+    executor = launch.executor_for(run)
+    if executor == LOCAL:
+        return ""
+    return f" on {executor} (to train here: --executor {LOCAL})"
 
 
 def _resuming(data: Data) -> Data:

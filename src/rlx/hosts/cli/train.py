@@ -27,6 +27,7 @@ from rlx.hosts.cli.format import NOTHING, spread
 from rlx.hosts.cli.notify import add_notify, notified, notify
 from rlx.hosts.cli.output import say, table
 from rlx.launch import launch
+from rlx.launch.executors.executor import LOCAL
 from rlx.runs import project
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
@@ -118,7 +119,7 @@ def _new(args: Args) -> Run:
     root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
     with contextlib.ExitStack() as stack:
         supervisor = None
-        if launch.default_executor(root) == launch.LOCAL:
+        if launch.default_executor(root) == LOCAL:
             supervisor = stack.enter_context(launch.prepared_supervisor())
         choice = launch.check(experiment, root=root)
         for problem in choice.problems:

@@ -17,10 +17,10 @@ from pydantic import Field, ValidationError
 from rlx import plugins
 from rlx.config.schema import Section, Text
 from rlx.errors import ConfigError, NotFound, did_you_mean
+from rlx.launch.executors.executor import LOCAL
 from rlx.runs import project
 
 VARIABLE = "RLX_EXECUTOR"
-LOCAL = "local"
 SECTION = "executor"
 _WORDS = tuple[Text, ...]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlx import files
+from rlx import files, plugins
 from rlx.errors import RlxError
 from rlx.launch.executors import executor_settings
 from rlx.launch.executors.executor import (
@@ -184,6 +184,19 @@ def read_jobs(run: Run) -> Mapping[str, Any]:
     if not isinstance(document, dict) or not isinstance(document.get("jobs") or {}, dict):
         return {}
     return document
+
+
+def executor_sent_to(run: Run) -> str:
+    """Return the executor to which this project sent a run; empty if another project sent it, or none did."""
+    document = read_jobs(run)
+    name = str(document.get("executor") or "")
+    if name not in plugins.EXECUTORS:
+        return ""
+    place = _place(project_of(run))
+    for job in (document.get("jobs") or {}).values():
+        if Path(str(job)).name == job and (place / job).is_dir():
+            return name
+    return ""
 
 
 def launcher_of(task: Task) -> Launcher:

@@ -17,6 +17,7 @@ from rlx.compare.arms import Arm, Training
 from rlx.compare.code_version import CurrentCode
 from rlx.compare.verdict import Verdict
 from rlx.launch import launch
+from rlx.launch.executors.executor import LOCAL
 from rlx.launch.resources import Slots
 from rlx.loop.settle.plan import Action, ArmProgress, Evaluate, Resume, Train
 from rlx.number_format import counted
@@ -134,7 +135,7 @@ class SeedTrainer:
     ) -> None:
         """Train the seeds of both sides: together if the machine has room, else one side after the other."""
         groups = [rounds]
-        is_local = launch.executor_for(self.run("baseline")) == launch.LOCAL
+        is_local = launch.executor_for(self.run("baseline")) == LOCAL
         if is_local and sum(map(len, rounds.values())) > len(Slots.of(self.run("baseline").config).places):
             groups = [{role: seeds} for role, seeds in rounds.items()]
         for group in groups:
