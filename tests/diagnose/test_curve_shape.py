@@ -49,6 +49,17 @@ CURVES: dict[str, tuple[Floats, str]] = {
     "learns in the last tenth": (noisy(sigmoid(200, at=0.85, width=0.01)), "still rising"),
     "up and down": (noisy(UP_AND_DOWN), "collapsed"),
     "constant": (np.full(50, 3.5), "flat"),
+    "a swing that begins halfway up": (noisy(np.sin(np.linspace(0, 8 * np.pi, 120)), 0.06), "unstable"),
+    "falls and recovers": (noisy(np.abs(np.linspace(-1, 1, 80))), "still rising"),
+    "falls, recovers and stays": (noisy(np.interp(np.arange(80), [0, 20, 45, 80], [1, 0, 1, 1])), "levelled off"),
+    "a plateau with a dip": (
+        noisy(np.interp(np.arange(60), [0, 10, 35, 45, 55, 60], [0, 1, 1, 0.7, 1, 1])),
+        "levelled off",
+    ),
+    "learns and loses it over most of the run": (
+        noisy(np.interp(np.arange(80), [0, 16, 80], [0, 1, 0.35])),
+        "declining",
+    ),
     "swings": (noisy(0.5 - 0.5 * np.cos(np.linspace(0, 6 * np.pi, 160)), 0.02), "unstable"),
 }
 

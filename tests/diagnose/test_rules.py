@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rlx.diagnose.analyze import analyze
 from rlx.diagnose.diagnose import diagnose
 from rlx.diagnose.rule import KINDS
 from rlx.diagnose.rules import NAMES, all_rules, load
 from rlx.diagnose.run_case import RETURN, EvaluationScore, RunCase, SeedCase
 from rlx.runs.metrics import Series
-from tests.diagnose.cases import FIRES, FLAT, HEALTHY, LEARNS, SOUND, STEPS, case, ill, noise, wobble
+from tests.diagnose.cases import FIRES, FLAT, HEALTHY, LEARNS, SOUND, STEPS, WORSE, case, ill, noise, wobble
 
 RETURNS = (RETURN,)
 REWARD_UNITS = {
@@ -195,8 +196,26 @@ def test_a_reward_that_is_learned_with_the_wrong_sign_shows_where_evaluations_pa
 
 
 def test_a_final_score_like_the_random_policys_is_no_learning_whatever_the_training_return_did() -> None:
-    bribed = replace(case({RETURN: LEARNS}, report=EvaluationScore(21.0, 6.0, 20, 21.0)), has_same_reward=False)
+    flat = Series(STEPS[::6], FLAT[::6])
+    bribed = case({RETURN: LEARNS}, report=EvaluationScore(21.0, 6.0, 20, 21.0), evaluations=flat)
+    bribed = replace(bribed, has_same_reward=False)
     assert [finding.rule for finding in diagnose(bribed).findings] == ["no_learning"]
+
+
+def test_rising_returns_are_learning_although_the_greedy_policy_scores_like_the_random_one() -> None:
+    rising = case({RETURN: LEARNS}, seeds=5)
+    greedy = [replace(seed, report=EvaluationScore(22.0, 8.0, 20, 22.0)) for seed in rising.seeds[:2]]
+    some = replace(rising, seeds=(*greedy, *rising.seeds[2:]))
+    assert [finding.rule for finding in diagnose(some).findings] == ["seeds_disagree"]
+    assert analyze(some).stuck == ()
+    every = replace(some, seeds=(*greedy, replace(greedy[0], seed=2)))
+    assert [finding.rule for finding in diagnose(every).findings] == ["greedy_gap"]
+
+
+def test_returns_that_fall_while_evaluations_rise_are_not_getting_worse() -> None:
+    explores = case({RETURN: WORSE}, evaluations=Series(STEPS[::6], LEARNS[::6]), report=None)
+    assert not load("getting_worse").find(explores)
+    assert load("getting_worse").find(case({RETURN: WORSE}, report=None))
 
 
 def test_one_episode_or_none_that_varies_says_nothing_about_chance() -> None:

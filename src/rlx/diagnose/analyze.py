@@ -12,7 +12,7 @@ import numpy as np
 from rlx.diagnose.curve_shape import FEWEST_POINTS, Answer, CurveShape, classify_curve, pool_curves, seeds_rise_at_end
 from rlx.diagnose.finding import Finding
 from rlx.diagnose.run_case import RETURN, RunCase, SeedCase
-from rlx.diagnose.seed_outcomes import seed_outcomes
+from rlx.diagnose.seed_outcomes import FAILING, seed_outcomes
 from rlx.number_format import figure, plain
 
 CURVE_POINTS = 60
@@ -59,9 +59,24 @@ def analyze(case: RunCase) -> Analysis:
 
 
 def stuck_seeds(case: RunCase) -> tuple[int, ...]:
-    """Return the seeds that gained almost nothing while others learned. A seed that fell back is not stuck."""
-    fallen = [seed for seed, shape in case.shapes.items() if shape.answer in ("collapsed", "declining", "unstable")]
-    return tuple(sorted(seed for seed in seed_outcomes(case).stuck if seed not in fallen))
+    """Return the seeds that gained almost nothing while others learned.
+
+    A seed that fell back is not stuck. Nor is one whose training returns gain as much as the others': its greedy policy
+    scores less, which `seeds_disagree` reports.
+    """
+    outcomes = seed_outcomes(case)
+    stuck = []
+    for seed in outcomes.stuck:
+        has_fallen = case.shapes[seed].answer in FALLS
+        has_gained = outcomes.metric == "return" and case.has_same_reward and _gains_like_the_best(case, seed)
+        if not has_fallen and not has_gained:
+            stuck.append(seed)
+    return tuple(sorted(stuck))
+
+
+def _gains_like_the_best(case: RunCase, seed: int) -> bool:
+    gains = {number: shape.end - shape.start for number, shape in case.shapes.items() if shape.answer != "unknown"}
+    return case.shapes[seed].is_learning and gains[seed] >= FAILING * max(gains.values())
 
 
 def _stuck_text(case: RunCase, stuck: Sequence[int]) -> str:
@@ -111,10 +126,9 @@ def _joint_answer(together: CurveShape, answers: Sequence[Answer]) -> Answer:
 def _end_of_rise(case: RunCase, seeds: Sequence[int], together: CurveShape) -> Answer | None:
     """Say whether several seeds still rise, from the trends at the end of their curves; None if they cannot tell."""
     curves = [case.seed(seed).curve for seed in seeds]
-    rise = together.end - together.start
-    if rise <= 0:
+    if together.climb <= 0:
         return None
-    is_rising = seeds_rise_at_end([(curve.steps, curve.values) for curve in curves], rise)
+    is_rising = seeds_rise_at_end([(curve.steps, curve.values) for curve in curves], together.climb)
     if is_rising is None:
         return None
     return "still rising" if is_rising else "levelled off"

@@ -47,15 +47,14 @@ SWING_FIT, SWING_RATIO = 0.8, 14.0
 PLATEAU_FROM = 0.6  # of the run without a gain
 PLATEAU_BELOW = 0.8  # of the way from floor to best
 LEVEL = 0.1  # of the range: the same level
+RECOVERED = 0.3  # of the curve's height: so far its end is above what was before, although it began as high
 TAIL = 0.25  # of the run: its end
 RISING = 0.15  # the rate at the end / the mean rate: a logarithm ends at .25, a settled exponential below .1
 END_TEST, END_BLOCKS, END_ERRORS = 0.35, 16, 2.5
 SEED_DOUBT = 0.7  # if the seeds allow for an end that is almost as steep as the whole, they do not tell
 SEED_ERRORS = 2.2  # of five seeds without a trend, 1 of 20 runs shows as much
-ABRUPT = 0.3  # of the run: a fall that takes longer is a decline
-ABRUPT_LOSS = 0.5  # the same, if the fall loses what was learned before
+ABRUPT = 0.25  # of the run: a fall that takes longer is a decline
 EDGE = 0.2  # of a fall: it begins after, and ends before, this share of it
-GAINED = 0.3  # of the height: a peak so far above the start was learned
 VISIBLE_ERRORS = 3.0
 NORMAL_MEDIAN = 0.6745  # the median size of a normal variable
 MOST_SURE = 0.99  # no curve is certain: the noise is estimated from the curve itself
@@ -67,6 +66,7 @@ BLOCKS, LATE_BLOCKS = 16, 5  # the start is a sixteenth of the curve, the end a 
 class CurveShape:
     """What a curve did: its levels `start`, `end` and `peak`, and the steps at which it happened.
 
+    `climb` is its end above its lowest level: a curve may fall before it rises.
     `gain` (end above start) and `loss` (end below peak) are shares of the range: floor to best if both are known,
     otherwise the curve's own. `changed` is the step of its largest change, and `settled` the step at which its last
     level began. `sure` is 1 minus the chance that noise looks like this, at most .99. `visible` is the smallest
@@ -78,6 +78,7 @@ class CurveShape:
     start: float = math.nan
     end: float = math.nan
     peak: float = math.nan
+    climb: float = 0.0
     peak_step: int = 0
     changed: int = 0
     settled: int = 0
@@ -113,10 +114,10 @@ def classify_curve(
     if swings >= SWINGS:
         levels = replace(levels, swings=max(swings, levels.swings))
     answer = _answer(levels)
-    if answer == "levelled off" and has_rising_end(where, points, levels.end - levels.start):
+    if answer == "levelled off" and has_rising_end(where, points, levels.climb):
         answer = "still rising"
     return CurveShape(
-        answer, count, levels.start, levels.end, levels.peak,
+        answer, count, levels.start, levels.end, levels.peak, climb=levels.climb,
         peak_step=int(where[levels.peak_at]), changed=_changed(where, points), settled=_settled(levels),
         gain=(levels.end - levels.start) / levels.range, loss=(levels.peak - levels.end) / levels.range,
         swings=levels.swings, visible=VISIBLE_ERRORS * fit.error, sure=min(MOST_SURE, 1 - fit.chance),
@@ -300,6 +301,11 @@ class _Levels:
     swings: int
     error: float
 
+    @property
+    def climb(self) -> float:
+        """The end above the lowest level."""
+        return self.end - float(self.curve.min())
+
 
 def _levels(where: Floats, fit: PieceFit, *, floor: float | None, best: float | None) -> _Levels:
     curve = fit.values
@@ -337,12 +343,15 @@ def _answer(levels: _Levels) -> Answer:
     is_high = not levels.has_known_range or height > LEVEL * levels.range
     if lost >= COLLAPSE_LOSS and is_high and _is_collapse(levels):
         return "collapsed"
-    if lost >= DECLINE_LOSS or -rise > max(smallest, levels.error):
+    tail = levels.steps[-1] - TAIL * _length(levels)
+    recovery = levels.end - float(levels.curve[levels.steps < tail].mean())
+    has_recovered = recovery > max(smallest, RECOVERED * float(np.ptp(levels.curve)))
+    if lost >= DECLINE_LOSS or (-rise > max(smallest, levels.error) and not has_recovered):
         return "declining"
-    if rise <= smallest:
+    if rise <= smallest and not has_recovered:
         return "flat"
-    before = float(np.interp(levels.steps[-1] - TAIL * _length(levels), levels.steps, levels.curve))
-    if float(levels.curve[-1]) - before >= RISING * TAIL * rise:
+    before = float(np.interp(tail, levels.steps, levels.curve))
+    if float(levels.curve[-1]) - before >= RISING * TAIL * levels.climb:
         return "still rising"
     return "levelled off"
 
@@ -351,10 +360,21 @@ def has_rising_end(where: Floats, points: Floats, rise: float) -> bool:
     """Test the trend of the last points: slow rises need more pieces than the criterion allows for noisy curves.
 
     It compares a least-squares line with its standard error, widened by the autocorrelation of the residuals, and with
-    the mean rate of the whole rise.
+    the mean rate of the whole rise. A recovery to a level that was reached before does not count.
     """
     slope, error = end_slope(where, points)
-    return slope >= RISING * rise / float(where[-1] - where[0]) and slope > END_ERRORS * error
+    is_steep = slope >= RISING * rise / float(where[-1] - where[0]) and slope > END_ERRORS * error
+    return is_steep and _ends_highest(where, points)
+
+
+def _ends_highest(where: Floats, points: Floats) -> bool:
+    """Say whether the mean of the last points is above that of as many neighbours anywhere before the end."""
+    width = max(1, round(END_TEST / 2 * len(points)))
+    before = points[where < where[-1] - END_TEST * (where[-1] - where[0])]
+    if len(before) < width:
+        return True
+    means = np.convolve(before, np.full(width, 1 / width), "valid")
+    return bool(points[-width:].mean() > means.max())
 
 
 def end_slope(where: Floats, points: Floats) -> tuple[float, float]:
@@ -400,17 +420,13 @@ def _length(levels: _Levels) -> float:
 
 
 def _is_collapse(levels: _Levels) -> bool:
-    """Say whether a fall is abrupt. A fall that loses what was learned before may take longer; a slow one declines."""
-    height = levels.peak - min(levels.base, levels.end)
-    longest = ABRUPT
-    if levels.peak - levels.start >= GAINED * height:
-        longest = ABRUPT_LOSS
+    """Say whether a fall is abrupt: a slow one is a decline."""
     drop = levels.peak - levels.end
     after = levels.curve[levels.peak_at :]
     steps = levels.steps[levels.peak_at :]
     first_low = int(np.argmax(after <= levels.end + EDGE * drop))
     last_high = int(np.flatnonzero(after[: first_low + 1] >= levels.peak - EDGE * drop)[-1])
-    return bool(steps[first_low] - steps[last_high] <= longest * _length(levels))
+    return bool(steps[first_low] - steps[last_high] <= ABRUPT * _length(levels))
 
 
 def _is_plateau(levels: _Levels) -> bool:
@@ -423,15 +439,21 @@ def _turns(curve: Floats, least: float) -> list[int]:
     """Return where a curve turns after it moved by at least so much, with its first and last point."""
     turns = [0]
     direction = 0.0
-    extreme = 0
-    for index, value in enumerate(map(float, curve)):
-        move = value - float(curve[extreme])
-        if direction and direction * move >= 0:
-            extreme = index
-        elif least > 0 and abs(move) >= least:
-            turns.append(extreme)
-            direction = math.copysign(1.0, move)
-            extreme = index
+    lowest = highest = 0  # of the points since the last turn
+    for index in range(len(curve) if least > 0 else 0):
+        if curve[index] > curve[highest]:
+            highest = index
+        if curve[index] < curve[lowest]:
+            lowest = index
+        if direction <= 0 and curve[index] - curve[lowest] >= least:
+            turns.append(lowest)
+            direction = 1.0
+            highest = index
+        elif direction >= 0 and curve[highest] - curve[index] >= least:
+            turns.append(highest)
+            direction = -1.0
+            lowest = index
+    extreme = highest if direction > 0 else lowest
     return sorted({*turns, extreme, len(curve) - 1})
 
 

@@ -210,6 +210,16 @@ class RunCase:
             best = None
         return classify_curve(seed.curve.steps, seed.curve.values, floor=floor, best=best)
 
+    def evaluations_rise(self, seed: SeedCase) -> bool:
+        """Say whether the periodic evaluations end clearly above their lowest level, and did not fall."""
+        return classify_curve(seed.evaluations.steps, seed.evaluations.values).is_learning
+
+    def has_learned(self, seed: SeedCase) -> bool:
+        """Say whether its evaluations rise, or its training returns if they pay the same reward."""
+        is_same_unit = self.has_same_reward and self.setting("eval.env") is None
+        rises = is_same_unit and self.shapes[seed.seed].is_learning and self._ends_above_floor(seed)
+        return rises or self.evaluations_rise(seed)
+
     @cached_property
     def reward_history(self) -> RewardHistory:
         """The reward terms and the task metric of every seed."""
@@ -239,6 +249,13 @@ class RunCase:
             return shape.is_learning or beats_chance
         if shape.points <= FEW_POINTS and beats_chance:
             return True  # so few points show their noise badly, and the evaluation does not need them
+        return self._ends_above_floor(seed)
+
+    def _ends_above_floor(self, seed: SeedCase) -> bool:
+        shape = self.shapes[seed.seed]
+        floor = self.curve_floor(seed)
+        if floor is None:
+            return True
         top = self.reachable
         if top is None:
             top = shape.peak
@@ -288,5 +305,5 @@ class RunCase:
         if shape.answer == "flat" and not self.is_above_floor(seed):
             return True
         above = self.above_random(seed)
-        is_random = above is not None and above <= BY_CHANCE
+        is_random = above is not None and above <= BY_CHANCE and not self.has_learned(seed)
         return is_random or self.is_short(seed) or self.share_of_best_other_run(seed) is not None

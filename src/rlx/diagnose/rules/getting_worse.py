@@ -8,7 +8,7 @@ from rlx.diagnose.run_rule import Advice, RunRule, SuggestedChange, by_seed
 def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
     """Return the loss since the start or the peak."""
     shape = case.shapes[seed.seed]
-    if shape.answer != "declining" or not case.has_begun(seed):
+    if shape.answer != "declining" or not case.has_begun(seed) or case.evaluations_rise(seed):
         return None
     what = f"loss ({max(shape.start, shape.peak):.4g}, now {shape.end:.4g}), share of the range"
     return Evidence(what, max(shape.loss, -shape.gain), None, (shape.changed, seed.step))

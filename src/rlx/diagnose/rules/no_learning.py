@@ -9,6 +9,8 @@ def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
     """Return a final score like the random policy's, or the level of a flat curve that no training reaches too."""
     if not case.has_begun(seed):
         return None
+    if case.has_learned(seed):
+        return None  # a greedy policy that scores less has its own rule
     above = case.above_random(seed)
     if above is not None and abs(above) <= BY_CHANCE:
         return Evidence("standard errors between the final evaluation and the random policy", above, BY_CHANCE)
