@@ -14,11 +14,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from rlx import files, plugins
 from rlx.errors import ConfigError, JobFailed, Refused, RlxError, UsageError
-from rlx.launch.executors.executor import LOCAL, TrainingOrder
+from rlx.launch.executors.executor import TrainingOrder
 from rlx.launch.processes import reexec
 from rlx.launch.processes.reexec import lasting_environment
 from rlx.launch.resources import neutral_environment, pause_environment
 from rlx.runs import process, project, store
+from rlx.runs.job_folder import LOCAL
 from rlx.runs.run import JOBS, SNAPSHOT, Run
 from rlx.runs.status import COMPLETED, QUEUED, RUNNING, tally
 from rlx.sandbox.process_tree import kill_group

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from rlx import files
 from rlx.errors import FileDamaged, RlxError
-from rlx.launch.executors.executor import LOCAL, PART, PAUSED_EXIT, is_job_cancelled
+from rlx.launch.executors.executor import PART, PAUSED_EXIT, is_job_cancelled
 from rlx.launch.gpu_lease import GpuLease, take
 from rlx.launch.processes import spawn
 from rlx.launch.processes.forked_process import keep_only
@@ -26,6 +26,7 @@ from rlx.launch.resources import Slots, oom_kills, pause_step, supervisor_enviro
 from rlx.launch.worker import STOP_SIGNALS
 from rlx.runs import process, project, store, untrusted_rows
 from rlx.runs.failure_line import failure_line
+from rlx.runs.job_folder import LOCAL
 from rlx.runs.run import SUPERVISOR, Run, Seed, part_supervisor
 from rlx.runs.status import ENDED, FAILED, INTERRUPTED, LOST
 from rlx.sandbox.process_tree import adopt_orphans, kill_descendants, kill_group

@@ -10,6 +10,8 @@ from typing import Any
 
 from rlx import files
 
+LOCAL = "local"
+"""The executor of a task that names none: this machine."""
 PLACE = Path(".rlx") / "jobs"
 PROCESS = "process.json"
 EXIT = "exit.json"

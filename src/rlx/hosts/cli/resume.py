@@ -25,8 +25,8 @@ from rlx.hosts.cli.arguments import (
 from rlx.hosts.cli.format import in_brackets
 from rlx.hosts.cli.output import labelled, say
 from rlx.launch import launch
-from rlx.launch.executors.executor import LOCAL
 from rlx.runs import project
+from rlx.runs.job_folder import LOCAL
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED, RUNNING
 

@@ -27,8 +27,8 @@ from rlx.hosts.cli.format import NOTHING, spread
 from rlx.hosts.cli.notify import add_notify, notified, notify
 from rlx.hosts.cli.output import say, table
 from rlx.launch import launch
-from rlx.launch.executors.executor import LOCAL
 from rlx.runs import project
+from rlx.runs.job_folder import LOCAL
 from rlx.runs.run import Run
 from rlx.runs.status import COMPLETED
 

@@ -40,7 +40,6 @@ STALE_SECONDS = 60.0
 PAUSED_EXIT = 75  # EX_TEMPFAIL: the job saved its work and can be started again
 LOG_BYTES = 20_000
 PART = "--part"  # the supervisor has one seed of a run; other jobs have the others
-LOCAL = "local"  # the executor of a task that names none: this machine
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 JobState = Literal["prepared", "queued", "preempted", "running", "completed", "failed", "cancelled", "lost"]
 

@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError
 from rlx import plugins
 from rlx.config.schema import Section, Text
 from rlx.errors import ConfigError, NotFound, did_you_mean
-from rlx.launch.executors.executor import LOCAL
 from rlx.runs import project
+from rlx.runs.job_folder import LOCAL
 
 VARIABLE = "RLX_EXECUTOR"
 SECTION = "executor"

@@ -18,7 +18,6 @@ from rlx import files, plugins
 from rlx.errors import RlxError
 from rlx.launch.executors import executor_settings
 from rlx.launch.executors.executor import (
-    LOCAL,
     Executor,
     Job,
     JobStatus,
@@ -29,7 +28,7 @@ from rlx.launch.executors.executor import (
 )
 from rlx.launch.supervisor import project_of
 from rlx.runs import project
-from rlx.runs.job_folder import PLACE
+from rlx.runs.job_folder import LOCAL, PLACE
 from rlx.runs.run import JOBS, Run
 from rlx.study.study_folder import task_folder
 from rlx.study.task import task as tasks

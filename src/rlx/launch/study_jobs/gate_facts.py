@@ -6,11 +6,11 @@ import shutil
 import time
 
 from rlx import external_programs
-from rlx.launch.executors.executor import LOCAL
 from rlx.launch.executors.remote_job import launcher_of
 from rlx.launch.resources import core_places, gpu_places, memory_places
 from rlx.launch.study_jobs.candidate_check import CheckedCandidate, changes_code
 from rlx.runs import project
+from rlx.runs.job_folder import LOCAL
 from rlx.sandbox.self_test import run_self_test
 from rlx.study import moves
 from rlx.study.approval import approval

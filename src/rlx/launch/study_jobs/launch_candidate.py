@@ -18,7 +18,6 @@ from rlx.command import Command, rlx
 from rlx.errors import EvidenceInvalid, Refused, RlxError, UsageError
 from rlx.launch import launch as runs
 from rlx.launch.executors import remote_job
-from rlx.launch.executors.executor import LOCAL
 from rlx.launch.git import worktree
 from rlx.launch.resources import Slots
 from rlx.launch.study_jobs import study_job
@@ -26,6 +25,7 @@ from rlx.launch.study_jobs.candidate_check import CheckedCandidate, check_on_dis
 from rlx.launch.study_jobs.gate_facts import candidate_facts, launch_facts
 from rlx.launch.study_jobs.reconcile import START_SECONDS, abandon, reconcile
 from rlx.runs import process
+from rlx.runs.job_folder import LOCAL
 from rlx.runs.run import Run
 from rlx.study import moves
 from rlx.study.budget import Amount

@@ -17,10 +17,10 @@ from rlx.compare.arms import Arm, Training
 from rlx.compare.code_version import CurrentCode
 from rlx.compare.verdict import Verdict
 from rlx.launch import launch
-from rlx.launch.executors.executor import LOCAL
 from rlx.launch.resources import Slots
 from rlx.loop.settle.plan import Action, ArmProgress, Evaluate, Resume, Train
 from rlx.number_format import counted
+from rlx.runs.job_folder import LOCAL
 from rlx.runs.run import Run, Seed
 from rlx.runs.run_reference import Reference
 from rlx.runs.status import COMPLETED, FAILED, RUNNING
