@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,16 @@ def test_following_a_run_that_is_over_returns_at_once(
 def test_train_without_a_config_says_what_to_do(project: Project) -> None:
     assert "rlx init" in project.rlx("train", code=2).stderr
     assert "--seeds" in project.rlx("train", "--more", "x", code=2).stderr
+
+
+def test_a_run_gets_the_name_that_was_asked_for(project: Project) -> None:
+    (project.root / "tiny.yaml").write_text(
+        "env: {id: CartPole-v1, num_envs: 2}\n"
+        "algo: {total_timesteps: 128, rollout_steps: 32, batch_size: 32, update_epochs: 1}\n"
+    )
+    words = ("train", "tiny.yaml", "--seeds", "1", "--name", "my run: 2", "--json")
+    assert json.loads(project.rlx(*words).stdout)["run"] == "my_run_2_001"
+    project.rlx("train", "--more", "my_run_2_001", "--seeds", "1", "--name", "other", code=2)
 
 
 def test_logs_wait_watch_and_stop_of_an_unknown_run_say_so(project: Project) -> None:

@@ -10,11 +10,13 @@ Example: rlx train configs/cartpole.yaml --seeds 5 -s algo.learning_rate=1e-3
          rlx train configs/bench.yaml --seeds 3
          rlx train configs/cartpole.yaml --notify 'notify-send "{run} is {state}"'
          rlx train configs/cartpole.yaml --seeds 10 --executor slurm
+         rlx train configs/cartpole.yaml -s algo.gamma=0.95 --name short_sighted
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +44,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("config", nargs="?", help="a YAML config, or catalog:NAME")
     parser.add_argument("--seeds", help="a count (5) or a list (0,7 or 0,)")
     add_settings(parser)
+    parser.add_argument("--name", help="name of the run: NAME_001 and on (default: from environment and algorithm)")
     parser.add_argument("--more", metavar="RUN", help="add seeds to this run instead of starting a new one")
     parser.add_argument("--anyway", action="store_true", help="with --more: even if the code or versions changed")
     add_executor(parser)
@@ -75,6 +78,7 @@ def _train_grid(args: Args, cells: Sequence[GridCell]) -> Data:
         hint = f"nohup rlx train {args.config} & trains it in the background"
         raise UsageError("a grid trains its configs one after the other, so --detach cannot return at once", hint=hint)
     path = Path(args.config)
+    prefix = args.name or path.stem
     root = project.root_of(path)
     ground = CurrentCode(root)
     rows = []
@@ -84,13 +88,13 @@ def _train_grid(args: Args, cells: Sequence[GridCell]) -> Data:
         title = ", ".join(str(value) for value in (experiment.env.id, experiment.algo.name))
         say(f"config {number} of {len(cells)}: {title}")
         experiment = experiment.model_copy(
-            update={"run_name": slug(f"{path.stem}_{default_name(experiment.env, experiment.algo)}")}
+            update={"run_name": slug(f"{prefix}_{default_name(experiment.env, experiment.algo)}")}
         )
         run = _continue_cell(experiment, root=root, ground=ground)
         rows.append(attach.outcome(run))
     if args.notify:
         notify(args.notify, Run(Path(rows[-1]["path"])))
-    return {"config": args.config, "runs": rows, "next": f"rlx compare --tasks {shlex.quote(f'{path.stem}_*')}"}
+    return {"config": args.config, "runs": rows, "next": f"rlx compare --tasks {shlex.quote(f'{slug(prefix)}_*')}"}
 
 
 def _continue_cell(experiment: Experiment, *, root: Path, ground: CurrentCode) -> Run:
@@ -116,7 +120,7 @@ def _continue_cell(experiment: Experiment, *, root: Path, ground: CurrentCode) -
 def _new(args: Args) -> Run:
     if not args.config:
         raise UsageError("no config given", hint="rlx train configs/NAME.yaml, or rlx init NAME to make one")
-    root, experiment = read(args.config, overrides=args.set, seeds=args.seeds)
+    root, experiment = read(args.config, overrides=[*args.set, *_naming(args.name)], seeds=args.seeds)
     with contextlib.ExitStack() as stack:
         supervisor = None
         if launch.default_executor(root) == LOCAL:
@@ -129,6 +133,13 @@ def _new(args: Args) -> Run:
     seeds = ", ".join(str(seed) for seed in experiment.training_seeds())
     say(f"{run.name}: {experiment.algo.name} on {experiment.env.id}, seeds {seeds}")
     return run
+
+
+def _naming(name: str | None) -> list[str]:
+    """Return the override that names a run, or nothing."""
+    if name is None:
+        return []
+    return [f"run_name={json.dumps(name)}"]
 
 
 def read(config: str, *, overrides: list[str], seeds: str | None) -> tuple[Path, Experiment]:
@@ -147,7 +158,7 @@ def read(config: str, *, overrides: list[str], seeds: str | None) -> tuple[Path,
 
 
 def _more(args: Args) -> Run:
-    if args.config or args.set:
+    if args.config or args.set or args.name:
         raise UsageError("--more trains more seeds of the same config", hint="for another config, start a new run")
     if not args.seeds:
         raise UsageError("--more needs --seeds", hint=f"rlx train --more {args.more} --seeds 4")
