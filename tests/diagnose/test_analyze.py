@@ -86,6 +86,16 @@ def test_seeds_disagree_as_often_as_noise_says_that_they_fail() -> None:
     assert "seeds_disagree" in [finding.rule for finding in diagnose(disagreeing).findings]
 
 
+def test_a_seed_whose_noise_hides_its_rise_is_not_stuck() -> None:
+    rises = np.interp(TIME, [0, 0.6, 1], [0, 0, 30])
+    seeds = [rises + noise(number, 1.0) for number in range(4)]
+    loud = rises + noise(8, 14.0)
+    disguised = run(*seeds, loud)
+    assert disguised.shapes[4].answer == "flat", "its noise hides the rise"
+    assert analyze(disguised).stuck == ()
+    assert "seeds_disagree" not in [finding.rule for finding in diagnose(disguised).findings]
+
+
 def test_one_unlucky_seed_is_a_remark() -> None:
     unlucky = run(*(end * TIME + noise(number) for number, end in enumerate([100.0, 95, 105, 98, 5])))
     findings = [finding for finding in diagnose(unlucky).findings if finding.rule == "seeds_disagree"]

@@ -310,10 +310,13 @@ class _Levels:
 def _levels(where: Floats, fit: PieceFit, *, floor: float | None, best: float | None) -> _Levels:
     curve = fit.values
     late = max(1, len(curve) // 10)
-    peak_at = int(np.argmax(curve))
-    peak = float(curve[peak_at])
+    # The peak is a mean over as many points as the end is: a curve that climbs to its last point has not fallen.
+    means = np.convolve(curve, np.full(late, 1 / late), "valid")
+    best_window = int(np.argmax(means))
+    peak = min(float(means[best_window]), float(curve.max()))
+    peak_at = best_window + int(np.argmax(curve[best_window : best_window + late]))
     low = float(curve.min())
-    height = peak - low
+    height = max(0.0, peak - low)
     span = height or 1.0
     has_known_range = False
     if floor is not None:
@@ -334,7 +337,7 @@ def _answer(levels: _Levels) -> Answer:
     fall = levels.peak - levels.end
     if levels.swings >= SWINGS:
         return "unstable"
-    if max(rise, fall) <= smallest or float(np.ptp(levels.curve)) == 0:
+    if max(rise, fall, levels.climb) <= smallest or float(np.ptp(levels.curve)) == 0:
         return "flat"
     height = levels.peak - levels.base
     lost = 0.0
