@@ -178,3 +178,12 @@ def test_a_curve_that_climbs_to_its_last_point_rises(count: int) -> None:
     exponential = np.exp(6 * time) / np.exp(6)
     assert classify_curve(1000 * time, late + noise).answer == "still rising"
     assert classify_curve(1000 * time, exponential + noise).answer == "still rising"
+
+
+@pytest.mark.parametrize("count", [60, 200])
+def test_an_unstable_curve_has_the_levels_that_it_reaches(count: int) -> None:
+    time = np.linspace(0, 1, count)
+    saw = 100 * ((5 * time) % 1) + 2 * np.random.default_rng(1).normal(size=count)
+    shape = judged(saw)
+    assert shape.answer == "unstable"
+    assert shape.peak > 70

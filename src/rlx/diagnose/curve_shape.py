@@ -112,7 +112,10 @@ def classify_curve(
     levels = _levels(where, fit, floor=floor, best=best)
     swings = count_swings(points, levels.height)
     if swings >= SWINGS:
-        levels = replace(levels, swings=max(swings, levels.swings))
+        # The fit of noise and few pieces may be flat here, so the levels are those of the points.
+        fitted_swings = levels.swings
+        levels = _levels(where, replace(fit, values=points), floor=floor, best=best)
+        levels = replace(levels, swings=max(swings, fitted_swings))
     answer = _answer(levels)
     if answer == "levelled off" and has_rising_end(where, points, levels.climb):
         answer = "still rising"
