@@ -10,7 +10,7 @@ import pytest
 from rlx.diagnose.analyze import analyze
 from rlx.diagnose.curve_shape import classify_curve
 from rlx.diagnose.diagnose import diagnose
-from rlx.diagnose.run_case import RETURN, RunCase, SeedCase
+from rlx.diagnose.run_case import RETURN, EvaluationScore, RunCase, SeedCase
 from rlx.diagnose.seed_outcomes import seed_outcomes
 from rlx.diagnose.suggest import suggest
 from rlx.runs.metrics import Series
@@ -134,3 +134,12 @@ def test_sac_whose_environments_outrun_its_updates_is_named() -> None:
     assert finding.changes[0] == {"algo.gradient_steps": -1}
     usual = {**config, "algo": {**config["algo"], "gradient_steps": -1}}
     assert "few_updates" not in [row.rule for row in diagnose(replace(slow, config=usual)).findings]
+
+
+def test_a_decline_has_one_finding_and_one_advice_on_the_learning_rate() -> None:
+    score = EvaluationScore(-50.0, 20.0, 20, -50.0)
+    declining = [replace(seed, report=score) for seed in run(-50 * TIME, -50 * TIME - 1, -50 * TIME + 1).seeds]
+    falls = replace(run(TIME), seeds=tuple(declining), random=score)
+    assert [finding.rule for finding in diagnose(falls).findings if finding.severity == "high"] == ["getting_worse"]
+    rows = [row.words for row in suggest(falls, diagnose(falls), snapshot="x")]
+    assert sum(any(word.startswith("algo.learning_rate=") for word in words) for words in rows) == 1

@@ -42,8 +42,10 @@ def look(case: RunCase) -> Iterator[Sighting]:
             claim += f", and the returns of {harmed} of {len(history.seeds)} seeds are bad"
         else:
             continue
-        tries = (f"scale `{term}` down until no term is more than two thirds of |reward|", f"drop `{term}`")
-        yield Sighting(tuple(evidence), claim, tries=tries, term=term)
+        tries = [f"scale `{term}` down until no term is more than two thirds of |reward|"]
+        if not is_penalty(history.seeds, term):
+            tries.append(f"drop `{term}`")
+        yield Sighting(tuple(evidence), claim, tries=tuple(tries), term=term)
 
 
 RULE = RunRule(
