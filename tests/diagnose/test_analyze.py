@@ -10,7 +10,7 @@ import pytest
 from rlx.diagnose.analyze import analyze
 from rlx.diagnose.curve_shape import classify_curve
 from rlx.diagnose.diagnose import diagnose
-from rlx.diagnose.run_case import RETURN, RunCase, SeedCase
+from rlx.diagnose.run_case import RETURN, EvaluationScore, RunCase, SeedCase
 from rlx.diagnose.seed_outcomes import seed_outcomes
 from rlx.diagnose.suggest import suggest
 from rlx.runs.metrics import Series
@@ -86,6 +86,16 @@ def test_seeds_disagree_as_often_as_noise_says_that_they_fail() -> None:
     assert "seeds_disagree" in [finding.rule for finding in diagnose(disagreeing).findings]
 
 
+def test_a_seed_whose_noise_hides_its_rise_is_not_stuck() -> None:
+    rises = np.interp(TIME, [0, 0.6, 1], [0, 0, 30])
+    seeds = [rises + noise(number, 1.0) for number in range(4)]
+    loud = rises + noise(8, 14.0)
+    disguised = run(*seeds, loud)
+    assert disguised.shapes[4].answer == "flat", "its noise hides the rise"
+    assert analyze(disguised).stuck == ()
+    assert "seeds_disagree" not in [finding.rule for finding in diagnose(disguised).findings]
+
+
 def test_one_unlucky_seed_is_a_remark() -> None:
     unlucky = run(*(end * TIME + noise(number) for number, end in enumerate([100.0, 95, 105, 98, 5])))
     findings = [finding for finding in diagnose(unlucky).findings if finding.rule == "seeds_disagree"]
@@ -124,3 +134,12 @@ def test_sac_whose_environments_outrun_its_updates_is_named() -> None:
     assert finding.changes[0] == {"algo.gradient_steps": -1}
     usual = {**config, "algo": {**config["algo"], "gradient_steps": -1}}
     assert "few_updates" not in [row.rule for row in diagnose(replace(slow, config=usual)).findings]
+
+
+def test_a_decline_has_one_finding_and_one_advice_on_the_learning_rate() -> None:
+    score = EvaluationScore(-50.0, 20.0, 20, -50.0)
+    declining = [replace(seed, report=score) for seed in run(-50 * TIME, -50 * TIME - 1, -50 * TIME + 1).seeds]
+    falls = replace(run(TIME), seeds=tuple(declining), random=score)
+    assert [finding.rule for finding in diagnose(falls).findings if finding.severity == "high"] == ["getting_worse"]
+    rows = [row.words for row in suggest(falls, diagnose(falls), snapshot="x")]
+    assert sum(any(word.startswith("algo.learning_rate=") for word in words) for words in rows) == 1

@@ -168,3 +168,22 @@ def test_the_mean_of_a_first_lucky_episode_is_not_a_peak() -> None:
     assert classify_curve(lucky.curve.steps, lucky.curve.values).answer in ("collapsed", "declining")
     counted = replace(lucky, series={**lucky.series, "rollout/episodes": Series(steps, np.floor(steps / 40))})
     assert classify_curve(counted.curve.steps, counted.curve.values).answer == "still rising"
+
+
+@pytest.mark.parametrize("count", [30, 120, 400])
+def test_a_curve_that_climbs_to_its_last_point_rises(count: int) -> None:
+    time = np.linspace(1 / count, 1, count)
+    noise = 0.02 * np.random.default_rng(8).normal(size=count)
+    late = np.maximum(0, time - 0.85) / 0.15
+    exponential = np.exp(6 * time) / np.exp(6)
+    assert classify_curve(1000 * time, late + noise).answer == "still rising"
+    assert classify_curve(1000 * time, exponential + noise).answer == "still rising"
+
+
+@pytest.mark.parametrize("count", [60, 200])
+def test_an_unstable_curve_has_the_levels_that_it_reaches(count: int) -> None:
+    time = np.linspace(0, 1, count)
+    saw = 100 * ((5 * time) % 1) + 2 * np.random.default_rng(1).normal(size=count)
+    shape = judged(saw)
+    assert shape.answer == "unstable"
+    assert shape.peak > 70

@@ -81,3 +81,13 @@ def test_a_scripts_run_is_not_resumed_or_evaluated_by_rlx() -> None:
     some = replace(FIRES["collapse_after_peak"], is_script=True)
     verbs = {one.words[1] for one in suggest(some, diagnose(some), snapshot="x")}
     assert verbs == {"plot"}
+
+
+def test_the_commands_of_advice_are_suggested_also_for_a_script() -> None:
+    saturated = FIRES["term_saturation"]
+    some = replace(saturated, is_script=True)
+    commands = [one.words for one in suggest(some, diagnose(some), snapshot="x")]
+    assert commands[0] == ("rlx", "reflect", "own_001")
+    stuck = FIRES["no_learning"]
+    commands = [one.words for one in suggest(stuck, diagnose(stuck), snapshot="x")]
+    assert ("rlx", "check", "env", "own_001") in commands

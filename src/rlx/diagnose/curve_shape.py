@@ -112,7 +112,10 @@ def classify_curve(
     levels = _levels(where, fit, floor=floor, best=best)
     swings = count_swings(points, levels.height)
     if swings >= SWINGS:
-        levels = replace(levels, swings=max(swings, levels.swings))
+        # The fit of noise and few pieces may be flat here, so the levels are those of the points.
+        fitted_swings = levels.swings
+        levels = _levels(where, replace(fit, values=points), floor=floor, best=best)
+        levels = replace(levels, swings=max(swings, fitted_swings))
     answer = _answer(levels)
     if answer == "levelled off" and has_rising_end(where, points, levels.climb):
         answer = "still rising"
@@ -310,10 +313,13 @@ class _Levels:
 def _levels(where: Floats, fit: PieceFit, *, floor: float | None, best: float | None) -> _Levels:
     curve = fit.values
     late = max(1, len(curve) // 10)
-    peak_at = int(np.argmax(curve))
-    peak = float(curve[peak_at])
+    # The peak is a mean over as many points as the end is: a curve that climbs to its last point has not fallen.
+    means = np.convolve(curve, np.full(late, 1 / late), "valid")
+    best_window = int(np.argmax(means))
+    peak = min(float(means[best_window]), float(curve.max()))
+    peak_at = best_window + int(np.argmax(curve[best_window : best_window + late]))
     low = float(curve.min())
-    height = peak - low
+    height = max(0.0, peak - low)
     span = height or 1.0
     has_known_range = False
     if floor is not None:
@@ -334,7 +340,7 @@ def _answer(levels: _Levels) -> Answer:
     fall = levels.peak - levels.end
     if levels.swings >= SWINGS:
         return "unstable"
-    if max(rise, fall) <= smallest or float(np.ptp(levels.curve)) == 0:
+    if max(rise, fall, levels.climb) <= smallest or float(np.ptp(levels.curve)) == 0:
         return "flat"
     height = levels.peak - levels.base
     lost = 0.0

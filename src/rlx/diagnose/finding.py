@@ -38,10 +38,19 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class AdvisedCommand:
+    """A command that is worth running because of a finding, as words, and what it is for."""
+
+    words: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """One failure. `claim` is a sentence with figures. `tries` are changes worth trying, the likeliest first.
 
-    `changes` are config changes (dotted key → value), each one a try that a command can make.
+    `changes` are config changes (dotted key → value), each one a try that a command can make. `commands` are those
+    that the tries name.
     """
 
     rule: str
@@ -52,6 +61,7 @@ class Finding:
     changes: tuple[Mapping[str, Any], ...] = ()
     term: str = ""
     """The reward term that it is about, if it is about one."""
+    commands: tuple[AdvisedCommand, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the finding as JSON-able data."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from rlx.diagnose.finding import Evidence, Finding, Severity
+from rlx.diagnose.finding import AdvisedCommand, Evidence, Finding, Severity
 
 Kind = Literal["broken", "cause", "symptom", "cost"]
 KINDS: tuple[Kind, ...] = ("broken", "cause", "symptom", "cost")
@@ -35,6 +35,7 @@ class Sighting:
     changes: tuple[Mapping[str, Any], ...] = ()
     has_own_advice: bool = False
     term: str = ""
+    commands: tuple[AdvisedCommand, ...] = ()
 
 
 Look = Callable[[Subject], Iterable[Sighting]]
@@ -67,7 +68,7 @@ class Rule(Generic[Subject]):
         severity = sighting.severity or self.severity
         return Finding(
             self.id, severity, sighting.claim, sighting.evidence, sighting.tries or self.tries, sighting.changes,
-            sighting.term,
+            sighting.term, sighting.commands,
         )  # fmt: skip
 
 

@@ -123,11 +123,14 @@ class SeedCase:
 
     @property
     def curve(self) -> Series:
-        """The logged curve without the first rows, which are means over very few episodes.
+        """The logged curve without the first rows, which are means over very few episodes."""
+        return self.without_few_episodes(self.logged_curve)
+
+    def without_few_episodes(self, logged: Series) -> Series:
+        """Leave out the rows of few episodes in a series of means over the last episodes.
 
         In the first quarter, rows of fewer than ten episodes are left out: one lucky episode is not a peak.
         """
-        logged = self.logged_curve
         episodes = self.series.get(EPISODES, NOTHING)
         if len(episodes) != len(logged):
             return logged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -10,7 +11,7 @@ import numpy as np
 
 from rlx.config import catalog
 from rlx.diagnose.curve_shape import Floats, classify_curve
-from rlx.diagnose.finding import Evidence, Finding
+from rlx.diagnose.finding import AdvisedCommand, Evidence, Finding
 from rlx.diagnose.rule import Look, Rule, Sighting
 from rlx.diagnose.run_case import NOTHING, TERMS, RunCase, SeedCase
 from rlx.number_format import figure
@@ -169,6 +170,15 @@ class Advice:
 
     def fill(self, case: RunCase) -> str:
         """Return the advice for a run, without the command if that cannot work."""
+        line = self._line(case)
+        return f"{self.text}: {line}" if line else self.text
+
+    def command_for(self, case: RunCase) -> AdvisedCommand | None:
+        """Return the command for a run, or None if it cannot work."""
+        line = self._line(case)
+        return AdvisedCommand(tuple(shlex.split(line)), self.text) if line else None
+
+    def _line(self, case: RunCase) -> str:
         name = catalog.for_env(str(case.setting("env.id")))
         other = case.best_other_run.run if case.best_other_run else ""
         is_possible = {
@@ -178,8 +188,8 @@ class Advice:
             "reward terms": case.has(TERMS),
         }
         if not is_possible[self.requires]:
-            return self.text
-        return f"{self.text}: rlx {self.command.format(run=case.name, catalog=name, other=other)}"
+            return ""
+        return f"rlx {self.command.format(run=case.name, catalog=name, other=other)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +225,16 @@ class RunRule(Rule[RunCase]):
             return super().finding(replace(sighting, claim=claim), case)
         advice = tuple(item if isinstance(item, str) else item.fill(case) for item in self.advice)
         changes = tuple(change for change in (change.apply(case) for change in self.changes) if change)
-        sighting = replace(sighting, claim=claim, tries=(*sighting.tries, *advice), changes=changes)
+        commands = advised_commands(self.advice, case)
+        tries = (*sighting.tries, *advice)
+        sighting = replace(sighting, claim=claim, tries=tries, changes=changes, commands=commands)
         return super().finding(sighting, case)
+
+
+def advised_commands(advice: Sequence[str | Advice], case: RunCase) -> tuple[AdvisedCommand, ...]:
+    """Return the commands that pieces of advice name and that can work for a run."""
+    commands = (item.command_for(case) for item in advice if isinstance(item, Advice))
+    return tuple(command for command in commands if command is not None)
 
 
 def spell(evidence: Sequence[Evidence]) -> str:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlx.diagnose.reward_terms.proxy_divergence import RATES
+from rlx.diagnose.reward_terms.proxy_divergence import RATES, finite_mean
 from rlx.diagnose.run_case import RunCase, SeedCase
+from rlx.runs.metrics import Series
 
 FAILING = 0.5
 STUCK = 0.25
 WORTH_SUCCESS = 0.2
-LATE = 0.2  # of the logged success rates
+LATE = 0.2  # of the logged success rates or returns
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,15 @@ def seed_outcomes(case: RunCase) -> SeedOutcomes:
 
 
 def final_return(seed: SeedCase, case: RunCase) -> float:
-    """Return the seed's final evaluation, or the level at the end of its curve."""
+    """Return the seed's final evaluation, or the mean at the end of its curve, whatever shape the curve seems to have.
+
+    A curve that is called flat because noise hides its trend still ends where it ends.
+    """
     if seed.report and case.has_same_reward:
         return seed.report.mean
-    return case.shapes[seed.seed].end
+    if case.shapes[seed.seed].answer == "unknown":
+        return float("nan")
+    return late_mean(seed.curve)
 
 
 def success_rates(case: RunCase) -> dict[int, float]:
@@ -83,8 +89,13 @@ def success_rates(case: RunCase) -> dict[int, float]:
     for seed in case.reward_history.seeds:
         if seed.task is None or not len(seed.task):
             continue
-        late = seed.task.values[-max(1, round(LATE * len(seed.task))) :]
-        known = late[np.isfinite(late)]
-        if len(known):
-            rates[seed.seed] = float(known.mean())
+        rate = late_mean(seed.task)
+        if np.isfinite(rate):
+            rates[seed.seed] = rate
     return rates
+
+
+def late_mean(series: Series) -> float:
+    """Return the mean of the last fifth of a series, or NaN if nothing there is finite."""
+    late = series.values[-max(1, round(LATE * len(series))) :]
+    return finite_mean(late)

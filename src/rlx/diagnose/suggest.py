@@ -9,6 +9,7 @@ from typing import Any
 
 from rlx.config import catalog
 from rlx.diagnose.analyze import analyze, stuck_seeds
+from rlx.diagnose.finding import Finding
 from rlx.diagnose.rule import RuleReport
 from rlx.diagnose.rules import load
 from rlx.diagnose.run_case import TERMS, RunCase
@@ -34,8 +35,9 @@ def suggest(case: RunCase, report: RuleReport, *, snapshot: str) -> tuple[Sugges
     if any(seed.state == "running" for seed in case.seeds):
         return (Suggestion(("rlx", "watch", case.name), "it is training: watch it to its end"),)
     ranked = [
-        *_finish(case), *_check_env(case, report), *_understand(case, report), *_changes(case, report, snapshot),
-        *_train_longer(case, report), *_look_at_seeds(case), *_measure(case, report), *_conclude(case, report),
+        *_finish(case), *_causes(report), *_understand(case, report), *_changes(case, report, snapshot),
+        *_train_longer(case, report), *_look_at_seeds(case), *_measure(case, report), *_advised(report),
+        *_conclude(case, report),
     ]  # fmt: skip
     first_by_words: dict[tuple[str, ...], Suggestion] = {}
     for suggestion in ranked:
@@ -51,14 +53,22 @@ def _finish(case: RunCase) -> Iterator[Suggestion]:
         yield Suggestion(("rlx", "resume", case.name), "it was stopped before its end")
 
 
-def _check_env(case: RunCase, report: RuleReport) -> Iterator[Suggestion]:
-    """Yield a check of the environment if a finding says that the environment is the cause."""
-    if case.is_script:
-        return
+def _causes(report: RuleReport) -> Iterator[Suggestion]:
+    """Yield the commands of causes that no config change removes, such as an environment that gives NaN."""
     for finding in report.findings:
-        if finding.rule == "not_finite" and not finding.changes:
-            yield Suggestion(("rlx", "check", "env", case.name), "the environment gives a number that is not finite",
-                             finding.rule)  # fmt: skip
+        if load(finding.rule).kind in ("broken", "cause") and not finding.changes:
+            yield from _commands(finding)
+
+
+def _advised(report: RuleReport) -> Iterator[Suggestion]:
+    """Yield the commands that the findings' advice names."""
+    for finding in report.findings:
+        yield from _commands(finding)
+
+
+def _commands(finding: Finding) -> Iterator[Suggestion]:
+    for command in finding.commands:
+        yield Suggestion(command.words, f"{load(finding.rule).summary}: {command.why}", finding.rule)
 
 
 def _changes(case: RunCase, report: RuleReport, snapshot: str) -> Iterator[Suggestion]:

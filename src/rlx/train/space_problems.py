@@ -66,14 +66,26 @@ def normalisation_problems(experiment: Experiment, facts: EnvFacts) -> Iterator[
 
 
 def buffer_problems(experiment: Experiment, facts: EnvFacts) -> Iterator[Problem]:
-    """Yield a problem if the replay buffers of all seeds need more memory than is free: they fill it only late."""
+    """Yield a problem if the replay buffers of all seeds need more memory than is free: they fill it only late.
+
+    Pages that are never written take no memory, but no machine reserves more than it has.
+    """
     algo = experiment.algo
     if not isinstance(algo, OffPolicy):
         return
     seeds = len(experiment.training_seeds())
-    kept = min(algo.buffer_size, algo.total_timesteps)  # pages that are never written take no memory
-    needed = kept * step_bytes(facts.observation_space, facts.action_space)
+    each = step_bytes(facts.observation_space, facts.action_space)
+    kept = min(algo.buffer_size, algo.total_timesteps)
+    needed = kept * each
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    owned = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed <= free and algo.buffer_size * each > owned:
+        message = (
+            f"a replay buffer of {algo.buffer_size:,} steps reserves {_gigabytes(algo.buffer_size * each)}, and this "
+            f"machine has {_gigabytes(owned)}; it trains for {algo.total_timesteps:,} steps"
+        )
+        yield Problem("algo.buffer_size", message, f"-s algo.buffer_size={kept}")
+        return
     if needed <= free:
         if needed * seeds > free:
             message = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,22 @@ def test_domination_matters_only_against_the_task_or_with_bad_returns() -> None:
     assert rules(seed_case(noisy(X * 0.8), big=noisy(50 * X), small=noisy(X))) == []
     assert rules(seed_case(None, big=noisy(50 * X), small=noisy(X))) == []
     assert "term_domination" in rules(seed_case(None, returns=noisy(np.ones(20)), **against))
+
+
+def test_a_large_penalty_is_no_finding_while_the_returns_are_fine() -> None:
+    cost = {"distance": noisy(10 * X - 12), "bonus": np.full(20, 0.1)}
+    assert "term_domination" not in rules(seed_case(noisy(0.3 - 0.1 * X), returns=noisy(10 * X - 12), **cost))
+    assert "term_domination" in rules(seed_case(noisy(0.3 - 0.1 * X), returns=noisy(np.ones(20)), **cost))
+
+
+def test_a_rate_of_the_first_few_episodes_is_not_a_level() -> None:
+    rate = 0.05 + 0.3 * X
+    rate[:3] = [1.0, 0.5, 0.4]
+    lucky = seed_case(rate, returns=noisy(X))
+    counted = replace(lucky, series={**lucky.series, "rollout/episodes": Series(STEPS, np.arange(20) * 4.0)})
+    (seed,) = RunCase("own_001", seeds=(counted,)).reward_history.seeds
+    assert seed.task is not None
+    assert seed.task.values.max() < 0.5
 
 
 def test_a_single_term_cannot_dominate() -> None:

@@ -63,6 +63,18 @@ def test_a_replay_buffer_that_does_not_fit_is_refused_before_training(cli: Any, 
     assert "hint: -s algo.buffer_size=" in answer.err
 
 
+def test_a_replay_buffer_that_no_machine_reserves_is_refused_however_short_the_training(
+    cli: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "huge.yaml"
+    path.write_text("env: {id: Pendulum-v1}\nalgo: {name: sac, total_timesteps: 500, buffer_size: 900_000_000_000}\n")
+    answer = cli("train", str(path))
+    assert answer.code == 2
+    assert "reserves" in answer.err
+    assert "hint: -s algo.buffer_size=500" in answer.err
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(
     ("wrapper", "claim"),
     [
@@ -113,6 +125,16 @@ def test_an_environment_of_the_old_api_leads_to_a_check_that_names_the_defect(cl
     checked = cli("check", "env", run.name)
     assert checked.code == 1
     assert "not (observation, info)" in checked.out
+
+
+def test_a_reset_without_seed_is_named_with_its_right_arguments(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "rlx.toml").touch()
+    (tmp_path / "old.py").write_text(OLD_ENV.replace("def reset(self, **options)", "def reset(self)"))
+    checked = cli("check", "env", "old.py:Old")
+    assert checked.code == 1
+    assert "does not take seed and options" in checked.out
+    assert "def reset(self, *, seed=None, options=None)" in checked.out
+    assert "3 of 1 calls" not in checked.out
 
 
 def test_a_deleted_snapshot_is_named_with_what_can_be_done(cli: Any, make_run: Any) -> None:

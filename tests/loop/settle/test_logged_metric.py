@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -14,6 +15,7 @@ from rlx.launch import launch
 from rlx.loop.settle.settle import Limits, Settlement, settle
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run
+from rlx.train.own_script import start
 from tests.conftest import Project
 
 PROGRAM = """
@@ -98,3 +100,26 @@ def test_different_budgets_are_settled_when_that_is_the_question(project: Projec
     ended = settled(project, base, new, ComparisonQuestion(metric="success", budgets_may_differ=True))
     assert ended.candidate.verdict.verdict == "better"
     assert ended.candidate.line.endswith("budgets: long_001 1,000 steps, short_001 100 steps")
+
+
+def test_the_noise_of_own_commands_is_that_of_a_metric_that_they_log(project: Project) -> None:
+    base = command(project, "base", 0.1)
+    trained(project, base, 0.1, 10)
+    data = json.loads(project.rlx("noise", base, "--metric", "success", "--json").stdout)
+    assert (data["n"], data["trained"], data["metric"], data["evidence"]) == (10, 0, "success", "reported")
+    assert (data["min"], data["max"]) == (0.1, 0.109)
+    refused = project.rlx("noise", base, code=2).stderr
+    assert "--metric TAG" in refused
+    assert "--aa" in project.rlx("noise", base, "--metric", "success", "--aa", code=2).stderr
+
+
+def test_the_noise_of_a_script_names_a_command_that_works(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.root)
+    for seed in range(3):
+        with start({"run_name": "mine"}, seed=seed) as run:
+            run.log(10, {"rollout/return_mean": float(seed)})
+    hint = project.rlx("noise", "mine_001", code=3).stderr
+    option = hint.partition("--metric ")[2].split()[0]
+    text = project.rlx("noise", "mine_001", "--metric", option).stdout
+    assert "3 seeds" in text
+    assert text.splitlines()[-1] == "next: rlx plot mine_001"

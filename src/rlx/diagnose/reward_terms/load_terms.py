@@ -76,8 +76,13 @@ def _trained_terms(seed: SeedCase) -> SeedTerms:
         per_step,
         {name.removeprefix(SIZE): series for name, series in seed.series.items() if name.startswith(SIZE)},
         {name: _per_episode(series, lengths) for name, series in per_step.items()},
-        seed.series.get("rollout/return_mean", nothing),
+        _logged_means(seed, "rollout/return_mean"),
     )
+
+
+def _logged_means(seed: SeedCase, metric: str) -> Series:
+    """Return a mean over the last episodes, without the first rows of few episodes."""
+    return seed.without_few_episodes(seed.series.get(metric, _series({})))
 
 
 def _lengths(recent: Series, episodes: Series) -> Series:
@@ -146,7 +151,7 @@ def _candidates(config: Mapping[str, Any], seeds: Sequence[SeedCase]) -> Iterato
     declared = _section(config, "eval").get("metric")
     if declared in RATES:
         yield declared, {seed.seed: _evaluated(seed, declared) for seed in seeds}
-    yield "success_rate", {seed.seed: seed.series.get("rollout/success_rate", _series({})) for seed in seeds}
+    yield "success_rate", {seed.seed: _logged_means(seed, "rollout/success_rate") for seed in seeds}
     for key in RATES:
         yield key, {seed.seed: _evaluated(seed, key) for seed in seeds}
     env = _section(config, "env")

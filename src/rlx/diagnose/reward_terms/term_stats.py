@@ -111,6 +111,12 @@ def mean_shares(seeds: Sequence[SeedTerms], *, is_late: bool = False) -> dict[st
     return {name: sum(share.get(name, 0.0) for share in shares) / len(shares) for name in names}
 
 
+def is_penalty(seeds: Sequence[SeedTerms], term: str) -> bool:
+    """Say whether a term never paid anything, on any seed."""
+    paid = [known_part(seed.per_step[term].values) for seed in seeds if term in seed.per_step]
+    return any(len(values) for values in paid) and all(bool(np.all(values <= 0)) for values in paid)
+
+
 def is_flat(*curves: Array) -> bool:
     """Say whether none of these curves varies by more than a hundredth of its size."""
     known = [known_part(curve) for curve in curves]

@@ -11,7 +11,7 @@ def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
     shape = case.shapes[seed.seed]
     if shape.answer != "collapsed":
         return None
-    what = f"loss since the peak ({shape.peak:.4g}, now {shape.end:.4g}), share of the range"
+    what = "loss since the peak, as a share of the range"
     return Evidence(what, shape.loss, COLLAPSE_LOSS, (shape.peak_step, seed.step))
 
 

@@ -10,7 +10,7 @@ def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
     shape = case.shapes[seed.seed]
     if shape.answer != "declining" or not case.has_begun(seed) or case.evaluations_rise(seed):
         return None
-    what = f"loss ({max(shape.start, shape.peak):.4g}, now {shape.end:.4g}), share of the range"
+    what = "loss, as a share of the range"
     return Evidence(what, max(shape.loss, -shape.gain), None, (shape.changed, seed.step))
 
 

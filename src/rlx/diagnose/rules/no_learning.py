@@ -11,10 +11,12 @@ def look_at_seed(seed: SeedCase, case: RunCase) -> Evidence | None:
         return None
     if case.has_learned(seed):
         return None  # a greedy policy that scores less has its own rule
+    shape = case.shapes[seed.seed]
+    if shape.answer == "declining":
+        return None  # it learned the wrong thing: `getting_worse`, with the opposite advice on the learning rate
     above = case.above_random(seed)
     if above is not None and abs(above) <= BY_CHANCE:
         return Evidence("standard errors between the final evaluation and the random policy", above, BY_CHANCE)
-    shape = case.shapes[seed.seed]
     if shape.answer != "flat" or case.is_above_floor(seed):
         return None
     floor = case.curve_floor(seed)

@@ -8,7 +8,7 @@ import numpy as np
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Sighting
 from rlx.diagnose.run_case import RunCase, SeedCase
-from rlx.diagnose.run_rule import Advice, RunRule, SuggestedChange, by_seed, seed_count, spell
+from rlx.diagnose.run_rule import Advice, RunRule, SuggestedChange, advised_commands, by_seed, seed_count, spell
 
 DERIVED = ("train/explained_variance", "obs/std_ratio", "time/steps_per_second")
 """Ratios. A division by zero in them is not a failure."""
@@ -32,7 +32,8 @@ def look(case: RunCase) -> Iterator[Sighting]:
         where = f"{spell(sighting.evidence)}{seed_count(sighting.evidence, case)}"
         claim = f"the environment gives a number that is not finite: {where}"
         tries = tuple(advice.fill(case) for advice in ENVIRONMENT_ADVICE)
-        yield replace(sighting, claim=claim, tries=tries, has_own_advice=True)
+        commands = advised_commands(ENVIRONMENT_ADVICE, case)
+        yield replace(sighting, claim=claim, tries=tries, commands=commands, has_own_advice=True)
 
 
 def comes_from_env(evidence: Evidence) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rlx.diagnose.finding import Evidence
-from rlx.diagnose.reward_terms.term_stats import DOMINATION, is_solved, mean_shares, task_correlation
+from rlx.diagnose.reward_terms.term_stats import DOMINATION, is_penalty, is_solved, mean_shares, task_correlation
 from rlx.diagnose.rule import Sighting
 from rlx.diagnose.run_case import TERMS, RunCase
 from rlx.diagnose.run_rule import LATE, Advice, Limit, RunRule
@@ -18,7 +18,8 @@ SHARE = Limit("reward/term_abs/*", above=DOMINATION, part=LATE, over="all terms 
 def look(case: RunCase) -> Iterator[Sighting]:
     """Find a term that is most of |reward| at the end and either does not go with the task, or comes with bad returns.
 
-    If the returns are fine, the term must be most of |reward| over the whole run.
+    If the returns are fine, the term must be most of |reward| over the whole run, and it must be a bonus: a large
+    penalty that shrinks is the reward at work.
     """
     history = case.reward_history
     shares = mean_shares(history.seeds)
@@ -32,7 +33,8 @@ def look(case: RunCase) -> Iterator[Sighting]:
         harmed = sum(case.is_harmed(case.seed(seed.seed)) for seed in history.seeds)
         evidence = [Evidence(f"share of |reward| of `{term}`", share, SHARE.value)]
         claim = f"`{term}` is {share:.0%} of |reward|"
-        if SHARE.is_crossed(shares[term]) and correlation <= 0 and not is_solved_everywhere:
+        is_against_task = correlation <= 0 and not is_solved_everywhere and not is_penalty(history.seeds, term)
+        if SHARE.is_crossed(shares[term]) and is_against_task:
             what = f"rank correlation of `{term}` with {history.metric}"
             evidence.append(Evidence(what, correlation, 0.0))
             claim += f" and does not go with {history.metric} (rank correlation {signed(round(correlation, 2))})"
@@ -40,8 +42,10 @@ def look(case: RunCase) -> Iterator[Sighting]:
             claim += f", and the returns of {harmed} of {len(history.seeds)} seeds are bad"
         else:
             continue
-        tries = (f"scale `{term}` down until no term is more than two thirds of |reward|", f"drop `{term}`")
-        yield Sighting(tuple(evidence), claim, tries=tries, term=term)
+        tries = [f"scale `{term}` down until no term is more than two thirds of |reward|"]
+        if not is_penalty(history.seeds, term):
+            tries.append(f"drop `{term}`")
+        yield Sighting(tuple(evidence), claim, tries=tuple(tries), term=term)
 
 
 RULE = RunRule(

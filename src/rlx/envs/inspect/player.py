@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -56,7 +57,12 @@ class Notebook:
 
     def oddities(self) -> tuple[Oddity, ...]:
         calls = max(self.steps + self.resets, 1)
-        return tuple(replace(oddity, count=self.counts[key], of=calls) for key, oddity in self.seen.items())
+        return tuple(
+            replace(
+                oddity, count=self.counts[key], of=max(calls, self.counts[key])
+            )  # a call that raised is not counted
+            for key, oddity in self.seen.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,17 @@ class StepResult:
     @property
     def ended(self) -> bool:
         return self.terminated or self.truncated
+
+
+def _takes_seed_and_options(reset: Callable[..., Any]) -> bool:
+    """Say whether `reset` has the arguments that Gymnasium passes."""
+    try:
+        inspect.signature(reset).bind(seed=0, options=None)
+    except TypeError:
+        return False
+    except ValueError:  # compiled code may have no signature
+        return True
+    return True
 
 
 class Player:
@@ -163,7 +180,10 @@ class Player:
             raise
         except ForeignError as error:
             place = where(error.cause, root=self.notebook.root)
-            self.notebook.note("raised", doing, f"{place}: {error}" if place else str(error), at=self)
+            kind = "raised"
+            if doing == "reset" and not _takes_seed_and_options(self.env.unwrapped.reset):
+                kind = "reset arguments"
+            self.notebook.note(kind, doing, f"{place}: {error}" if place else str(error), at=self)
             raise Broken from error.cause
 
     def _watch_reward(self, reward: Any) -> float:

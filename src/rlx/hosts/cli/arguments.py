@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,16 +114,22 @@ def add_settings(parser: Parser, *, of: str = "the config") -> None:
     parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help=help_text)
 
 
-def add_question(parser: Parser) -> None:
-    """Add the options that change what a comparison asks."""
+def add_metric(parser: Parser) -> None:
+    """Add the option that judges a logged metric."""
     score = "judge the last logged value of this metric instead of rlx's evaluations"
     parser.add_argument("--metric", metavar="TAG[:lower]", help=score)
+
+
+def add_question(parser: Parser) -> None:
+    """Add the options that change what a comparison asks."""
+    add_metric(parser)
     parser.add_argument("--budget-question", action="store_true", help="budgets may differ: does training longer help?")
     reuse = "count seeds together although the project's code changed in between; the verdict says so"
     parser.add_argument("--reuse", action="store_true", help=reuse)
 
 
-def read_question(args: Args) -> ComparisonQuestion:
+def read_metric(args: Args) -> ComparisonQuestion:
+    """Return the question that `--metric` asks, the standard one without it."""
     from rlx.compare.question import ComparisonQuestion
 
     metric = args.metric
@@ -131,7 +138,11 @@ def read_question(args: Args) -> ComparisonQuestion:
         metric = metric.removesuffix(":lower").removesuffix(":higher")
     if metric == "":
         raise UsageError("--metric: no metric is named", hint="--metric rollout/return_mean")
-    return ComparisonQuestion(metric, is_lower_better, args.budget_question, args.reuse)
+    return ComparisonQuestion(metric, is_lower_better)
+
+
+def read_question(args: Args) -> ComparisonQuestion:
+    return replace(read_metric(args), budgets_may_differ=args.budget_question, is_reuse=args.reuse)
 
 
 def add_executor(parser: Parser) -> None:

@@ -6,12 +6,13 @@ a candidate. The verdict should not be better or worse.
 
 Example: rlx noise configs/cartpole.yaml
          rlx noise cartpole_ppo_001 --seeds 16 --aa
+         rlx noise script_001 --metric rollout/success_rate
 """
 
 import shlex
 
 from rlx.errors import Interrupted, UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, add_metric, read_metric
 from rlx.hosts.cli.format import NOTHING, counted, duration, figure, sparkline
 from rlx.hosts.cli.output import labelled, say, table
 from rlx.runs import project
@@ -23,6 +24,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("config", metavar="RUN|CONFIG", help="a run, a YAML config or catalog:NAME")
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="at least N seeds in the pool (default: 10)")
     add_executor(parser)
+    add_metric(parser)
     parser.add_argument("--aa", action="store_true", help="judge fresh seeds of the same config against the pool")
 
 
@@ -36,19 +38,22 @@ def run(args: Args) -> Data:
     if args.seeds < 2:
         raise UsageError(f"--seeds {args.seeds}: a spread needs at least 2 seeds", hint="--seeds 10")
     attach.hear_signals()
+    question = read_metric(args)
+    if args.aa and question.metric is not None:
+        raise UsageError("--aa judges rlx's own evaluations, not --metric", hint="leave out one of them")
     ground = CurrentCode(project.root())
     progress = SettleDisplay()
     try:
         named = run_or_config.read(args.config, root=ground.root, ground=ground)
         if named.run and named.experiment:
             say(f"{named.text}: continues {named.run.name}")
-        noise = pool(named, ground=ground, seeds=args.seeds, report=progress)
+        noise = pool(named, ground=ground, seeds=args.seeds, report=progress, question=question)
         data = noise.document()
         if args.aa:
             replicated = replicate(noise.run, ground=ground, report=progress)
             data |= {"aa": replicated.document(), "exit_code": replicated.settlement.exit_code}
     except KeyboardInterrupt:
-        words = ["rlx", "noise", args.config, "--seeds", str(args.seeds)]
+        words = ["rlx", "noise", args.config, "--seeds", str(args.seeds), *shlex.split(question.options)]
         if args.aa:
             words.append("--aa")
         hint = f"continue with: {shlex.join(words)}"
@@ -65,6 +70,10 @@ def render(data: Data) -> str:
         "failing": _failing(data),
     }), _detectable(data)]  # fmt: skip
     following = f"rlx noise {data['run']} --aa"
+    if data["evidence"] == "reported":
+        blocks.append(f"note: {data['metric']} is the last value that training logged; rlx did not measure it")
+    if data["evidence"] == "reported" or not data["can_train"]:
+        following = f"rlx plot {data['run']}"  # --aa would train seeds and evaluate them
     if "aa" in data:
         blocks.append(_aa(data["aa"]))
         following = f"rlx plot {data['run']}"

@@ -17,14 +17,15 @@ from rlx.compare.code_version import CurrentCode
 from rlx.compare.comparability import arm_objections
 from rlx.compare.comparison import look
 from rlx.compare.interim_plan import PLAN
+from rlx.compare.question import STANDARD, ComparisonQuestion, Evidence
 from rlx.compare.seed_noise import SeedNoise, noise
-from rlx.compare.stored_scores import raise_without_scores, shared_fingerprints, stored_scores
+from rlx.compare.stored_scores import raise_without_scores, scores_for, shared_fingerprints, stored_scores
 from rlx.errors import EvidenceInvalid, JobFailed
 from rlx.launch import launch
 from rlx.launch.resources import Slots
 from rlx.loop.settle import run_or_config
 from rlx.loop.settle.plan import Finish, next_for_pool
-from rlx.loop.settle.settle import Contest, Limits, Settlement
+from rlx.loop.settle.settle import Contest, Limits, Settlement, refuse_unlogged, refuse_unscorable
 from rlx.loop.settle.train_seeds import Report, SeedTrainer
 from rlx.runs import look_log
 from rlx.runs.run import Run
@@ -55,6 +56,7 @@ class Pool:
     fingerprint: str
     trained: int
     slots: int
+    evidence: Evidence
 
     def cost(self, seeds: int) -> SeedPrice:
         """Return the cost of a comparison with this many seeds per side, beyond this pool."""
@@ -79,6 +81,8 @@ class Pool:
             "run": self.run.name,
             "fingerprint": self.fingerprint,
             "metric": self.side.metric,
+            "evidence": self.evidence,
+            "can_train": not self.run.is_script,
             "trained": self.trained,
             **noise,
             "seeds": {str(seed): score for seed, score in self.side.as_baseline().items()},
@@ -87,15 +91,25 @@ class Pool:
         }
 
 
-def pool(named: run_or_config.RunOrConfig, *, ground: CurrentCode, seeds: int, report: Report) -> Pool:
-    """Return a pool of at least this many seeds; missing seeds are trained."""
+def pool(
+    named: run_or_config.RunOrConfig,
+    *,
+    ground: CurrentCode,
+    seeds: int,
+    report: Report,
+    question: ComparisonQuestion = STANDARD,
+) -> Pool:
+    """Return a pool of at least this many seeds, scored as the question asks; missing seeds are trained."""
+    is_script = named.run is not None and named.run.is_script
+    if not is_script or question.metric is not None:  # a script scores its policies itself
+        refuse_unscorable(named, question)
     run = named.open(root=ground.root, seeds=seeds)
-    again = f"rlx noise {run_or_config.snapshot(run)}"
+    again = f"rlx noise {run_or_config.snapshot(run)}{question.options}"
     trainer = SeedTrainer({"baseline": run}, ground=ground, report=report, again=again)
-    fingerprint = _fingerprint(run, ground)
+    fingerprint = _fingerprint(run, ground, question)
     try:
         while True:
-            side = _side(trainer.run("baseline"), fingerprint, ground)
+            side = _side(trainer.run("baseline"), fingerprint, ground, question)
             progress = trainer.progress("baseline", side)
             pool_size = seeds
             if run.is_script:  # rlx cannot train its seeds
@@ -103,6 +117,7 @@ def pool(named: run_or_config.RunOrConfig, *, ground: CurrentCode, seeds: int, r
             action = next_for_pool(progress, max(2, pool_size))
             if isinstance(action, Finish):
                 break
+            refuse_unlogged(trainer, action, question)
             trainer.act(action, purpose="for the pool", leaning=lambda: None)
     except KeyboardInterrupt:
         trainer.stop()
@@ -110,10 +125,11 @@ def pool(named: run_or_config.RunOrConfig, *, ground: CurrentCode, seeds: int, r
     if action.why != "spent":
         problem = {"stuck": "seeds are killed repeatedly"}.get(action.why, "too many seeds crash")
         raise JobFailed(f"{run.name}: {problem}", hint=f"rlx info {run.name} --traceback")
-    return _pool(trainer, side, fingerprint)
+    evidence: Evidence = "measured" if question.metric is None else "reported"
+    return _pool(trainer, side, fingerprint, evidence)
 
 
-def _pool(trainer: SeedTrainer, side: Arm, fingerprint: str) -> Pool:
+def _pool(trainer: SeedTrainer, side: Arm, fingerprint: str, evidence: Evidence) -> Pool:
     run = trainer.run("baseline")
     objections = arm_objections(side)
     if objections:
@@ -121,13 +137,16 @@ def _pool(trainer: SeedTrainer, side: Arm, fingerprint: str) -> Pool:
         raise EvidenceInvalid(reasons, hint=objections[0].command or None)
     crashed = len(side.having("crashed"))
     measured = noise(list(side.as_baseline().values()), random=side.floor, crashed=crashed)
-    return Pool(run, side, measured, fingerprint, trainer.trained()["baseline"], len(Slots.of(run.config).places))
+    slots = len(Slots.of(run.config).places)
+    return Pool(run, side, measured, fingerprint, trainer.trained()["baseline"], slots, evidence)
 
 
-def _fingerprint(run: Run, ground: CurrentCode) -> str:
+def _fingerprint(run: Run, ground: CurrentCode, question: ComparisonQuestion = STANDARD) -> str:
     """Return the run's protocol as it is now; if the code has changed, as it was when the run was scored."""
     from rlx.evaluate.measure import protocol_for
 
+    if question.metric is not None:
+        return question.fingerprint
     stored = stored_scores(run)
     if run.is_script and not stored:
         raise_without_scores(run)
@@ -136,8 +155,8 @@ def _fingerprint(run: Run, ground: CurrentCode) -> str:
     return protocol_for(Reference(run), root=ground.root).fingerprint()
 
 
-def _side(run: Run, fingerprint: str, ground: CurrentCode) -> Arm:
-    return arm_of(run, stored_scores(run).get(fingerprint, {}), like=run, codes=ground.codes)
+def _side(run: Run, fingerprint: str, ground: CurrentCode, question: ComparisonQuestion) -> Arm:
+    return arm_of(run, scores_for(run, question).get(fingerprint, {}), like=run, codes=ground.codes)
 
 
 # A/A

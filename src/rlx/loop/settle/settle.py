@@ -95,7 +95,7 @@ def settle(
         if entry.run and entry.run.is_script:
             why = f"your own script trains {entry.run.name}, and rlx cannot run it"
             raise UsageError(why, hint="score its seeds in the script, run.evaluate(policy); then rlx compare A B")
-        _refuse_unscorable(entry, limits.question)
+        refuse_unscorable(entry, limits.question)
     objections = run_or_config.objections_before_training(
         entries[0], entries[1], ground=ground, question=limits.question
     )
@@ -118,13 +118,26 @@ def settle(
     return Contest(runs[0], runs[1], ground=ground, limits=limits, report=report).settle()
 
 
-def _refuse_unscorable(entry: run_or_config.RunOrConfig, question: ComparisonQuestion) -> None:
+def refuse_unscorable(entry: run_or_config.RunOrConfig, question: ComparisonQuestion) -> None:
     """Raise if the seeds of a run or config cannot get a score that answers the question."""
     if entry.is_opaque and question.metric is None:
         why = f"your own command trains {entry.name}, and rlx cannot open its checkpoints"
         raise UsageError(why, hint="judge a metric that it logs: --metric TAG")
     if question.metric is not None and entry.run and any(seed.rows for seed in entry.run.seeds):
         required_scores(entry.run, question)
+
+
+def refuse_unlogged(trainer: SeedTrainer, action: plan.Action, question: ComparisonQuestion) -> None:
+    """Raise if a seed has ended without a value of the metric in question: rlx cannot evaluate it."""
+    if question.metric is None or not isinstance(action, plan.Evaluate):
+        return
+    seeds: dict[Role, tuple[int, ...]] = {"baseline": action.baseline, "candidate": action.candidate}
+    for role, numbers in seeds.items():
+        for number in numbers:
+            run = trainer.run(role)
+            known = ", ".join(run.metric_names()) or "nothing"
+            why = f"seed {number} of {run.name} is complete and has not logged `{question.metric}`"
+            raise EvidenceInvalid(why, hint=f"it logged {known}")
 
 
 class Contest:
@@ -155,7 +168,7 @@ class Contest:
                 elif isinstance(action, Finish):
                     return self._settlement(action.why, state, candidate)
                 else:
-                    self._refuse_unlogged(action)
+                    refuse_unlogged(self.trainer, action, self.limits.question)
                     purpose = ""
                     goal = next_stage(state)
                     if goal:
@@ -165,19 +178,6 @@ class Contest:
         except (KeyboardInterrupt, EvidenceInvalid):
             self.trainer.stop()
             raise
-
-    def _refuse_unlogged(self, action: plan.Action) -> None:
-        """Raise if a seed has ended without a value of the metric in question: rlx cannot evaluate it."""
-        metric = self.limits.question.metric
-        if metric is None or not isinstance(action, plan.Evaluate):
-            return
-        seeds: dict[Role, tuple[int, ...]] = {"baseline": action.baseline, "candidate": action.candidate}
-        for role, numbers in seeds.items():
-            for number in numbers:
-                run = self.trainer.run(role)
-                known = ", ".join(run.metric_names()) or "nothing"
-                why = f"seed {number} of {run.name} is complete and has not logged `{metric}`"
-                raise EvidenceInvalid(why, hint=f"it logged {known}")
 
     def look(self) -> tuple[Pair, CandidateVerdict]:
         """Judge the pair on the present scores, without recording it."""
