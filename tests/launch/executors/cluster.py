@@ -63,14 +63,16 @@ def running(base: Path, *, settings: str = "") -> Iterator[Path]:
     conf.write_text(SLURM.format(host=host, base=base, cpus=os.cpu_count(), ports=_free_ports()) + settings)
     munge = [f"--{name}-file={base}/m/{name}" for name in ("key", "pid", "log", "seed")]
     path = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(conf)}
-    for argv in (["munged", "--force", f"--socket={base}/m/sock", *munge], ["slurmctld", "-f", str(conf)],
-                 ["slurmd", "-f", str(conf)]):  # fmt: skip
-        subprocess.run(argv, env=path, check=True, capture_output=True, timeout=60)
-    deadline = time.monotonic() + 60
-    while "idle" not in subprocess.run(["sinfo", "-h", "-o", "%T"], env=path, capture_output=True, text=True).stdout:
-        assert time.monotonic() < deadline, (base / "log" / "ctld.log").read_text()[-2000:]
-        time.sleep(0.2)
     try:
+        for argv in (["munged", "--force", f"--socket={base}/m/sock", *munge], ["slurmctld", "-f", str(conf)],
+                     ["slurmd", "-f", str(conf)]):  # fmt: skip
+            subprocess.run(argv, env=path, check=True, capture_output=True, timeout=60)
+        deadline = time.monotonic() + 60
+        while (
+            "idle" not in subprocess.run(["sinfo", "-h", "-o", "%T"], env=path, capture_output=True, text=True).stdout
+        ):
+            assert time.monotonic() < deadline, (base / "log" / "ctld.log").read_text()[-2000:]
+            time.sleep(0.2)
         yield conf
     finally:
         _stop(base, path)
@@ -81,7 +83,8 @@ def _stop(base: Path, path: dict[str, str]) -> None:
     while subprocess.run(["squeue", "-h"], env=path, capture_output=True).stdout and time.monotonic() < deadline:
         time.sleep(0.2)  # a step that cannot report its end would stay for ever
     for name in ("d.pid", "ctld.pid", "m/pid"):
-        subprocess.run(["kill", (base / name).read_text().strip()], check=False)
+        with contextlib.suppress(FileNotFoundError):  # it never started
+            subprocess.run(["kill", (base / name).read_text().strip()], check=False)
 
 
 def _free_ports() -> tuple[int, int]:

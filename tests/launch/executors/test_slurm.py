@@ -18,7 +18,7 @@ import pytest
 
 from rlx.errors import ConfigError, JobFailed, UsageError
 from rlx.launch import launch
-from rlx.launch.executors.executor import Job
+from rlx.launch.executors.executor import Job, JobStatus
 from rlx.launch.executors.executor_settings import ExecutorSettings
 from rlx.launch.executors.slurm import SlurmExecutor, array_id, entries, script
 from rlx.runs.run import Run
@@ -33,7 +33,7 @@ PartitionName=high Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
 """
 QUICK = {"poll_seconds": 0.2}
 IS_LONG = bool(os.environ.get("RLX_LONG_TESTS"))
-"""The tests that wait for minutes, or repeat something 20 times, run whole only if somebody asks for it."""
+"""A test that repeats something 20 times does so only if somebody asks for it."""
 # A job that saves its work when it is asked to pause, and ends when it is started again.
 PAUSES = """
 import os, signal, sys, time
@@ -87,9 +87,14 @@ def until(executor: SlurmExecutor, job: str, *states: str) -> None:
 
 
 def start_when_queued(executor: SlurmExecutor, task: str) -> None:
-    """Start a requeued task at once; Slurm itself waits two minutes."""
+    """Start a requeued task soon; Slurm itself waits two minutes."""
     wait_until(lambda: "BeginTime" in executor.poll("j001").says, seconds=60)
-    subprocess.run(["scontrol", "update", f"JobId={task}", "StartTime=now"], check=True)
+    start_soon(task)
+
+
+def start_soon(task: str) -> None:
+    """Start a requeued task in two seconds; in the same second, Slurm could not start it."""
+    subprocess.run(["scontrol", "update", f"JobId={task}", "StartTime=now+2"], check=True)
 
 
 def squeue(*options: str) -> str:
@@ -107,7 +112,7 @@ class TestInterruptions:
         subprocess.run(["scancel", "--batch", "--signal=USR1", task], check=True)
         start_when_queued(executor, task)
         until(executor, "j001", "completed", "failed", "lost")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
     def test_a_job_that_an_operator_requeues_goes_on(self, slurm: Path, tmp_path: Path) -> None:
@@ -118,10 +123,9 @@ class TestInterruptions:
         subprocess.run(["scontrol", "requeue", task], check=True)
         start_when_queued(executor, task)
         until(executor, "j001", "completed", "failed", "lost")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
-    @pytest.mark.skipif(not IS_LONG, reason="two minutes of waiting for Slurm's clock: set RLX_LONG_TESTS")
     def test_a_job_whose_time_is_up_goes_on_in_another_attempt(self, slurm: Path, tmp_path: Path) -> None:
         executor = SlurmExecutor(tmp_path / "jobs", minutes=1, signal_seconds=20, **QUICK)
         executor.submit(pausing_job(tmp_path / "out"))
@@ -130,7 +134,7 @@ class TestInterruptions:
         wait_until((tmp_path / "out" / "saved").exists, seconds=150)
         start_when_queued(executor, task)
         until(executor, "j001", "completed", "failed", "lost")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
     def test_a_job_that_preemption_cancels_is_submitted_again(self, slurm: Path, tmp_path: Path) -> None:
@@ -140,7 +144,7 @@ class TestInterruptions:
         subprocess.run(["sbatch", "-p", "high", "-n1", f"-c{os.cpu_count()}", "-o", "/dev/null", "--wrap", "sleep 1"],
                        check=True, capture_output=True)  # fmt: skip
         until(executor, "j001", "completed", "failed", "lost", "cancelled")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
     def test_a_job_that_a_person_cancels_stays_cancelled(self, slurm: Path, tmp_path: Path) -> None:
@@ -230,6 +234,34 @@ def test_a_run_on_slurm_has_the_weights_of_a_run_on_this_machine(slurm: Path, pr
     for seed in (0, 1):
         weights = [run / f"seed_{seed}" / "checkpoints" / "latest" / "policy.safetensors" for run in (first, second)]
         assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+@needs_slurm
+@pytest.mark.slow
+@pytest.mark.parametrize("interruption", ["warned", "preempted"])
+def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(
+    slurm: Path, project: Project, interruption: str
+) -> None:
+    sweeps.use(project, settings="poll_seconds = 0.5")
+    config = project.config(algo={"total_timesteps": 60_000}, checkpoint={"save_every": 500})
+    project.rlx("train", config, "--seeds", "1", "--executor", "slurm", "--detach")
+    wait_until(lambda: project.run("tiny_001").seed(0).step > 1000, seconds=60)
+    task = squeue("-o", "%i").split()[0]
+    if interruption == "warned":
+        subprocess.run(["scancel", "--batch", "--signal=USR1", task], check=True)
+        wait_until(lambda: "BeginTime" in squeue("-o", "%r"), seconds=60)
+        start_soon(task)
+    else:
+        subprocess.run(["sbatch", "-p", "high", "-n1", f"-c{os.cpu_count()}", "-o", "/dev/null", "--wrap", "sleep 1"],
+                       check=True, capture_output=True)  # fmt: skip
+    project.rlx("wait", "tiny_001", timeout=240)
+    project.rlx("train", config, "--seeds", "1", "--executor", "local", timeout=240)
+    seeds = [project.run(name).seed(0) for name in ("tiny_001", "tiny_002")]
+    assert [seed.status.attempt for seed in seeds] == [2, 1]
+    labels = [event["label"] for event in seeds[0].events if event["event"] == "resumed"]
+    assert labels == ["exact"]
+    weights = [(seed.folder / "checkpoints/latest/policy.safetensors").read_bytes() for seed in seeds]
+    assert weights[0] == weights[1]
 
 
 @needs_slurm
