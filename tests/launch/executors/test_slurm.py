@@ -179,6 +179,16 @@ class TestSubmissions:
         wait_until(lambda: all(executor.poll(job.id).state == "completed" for job in jobs), seconds=120)
         assert sorted(map(int, (tmp_path / "all").read_text().split())) == list(range(25))
 
+    def test_slurm_gives_every_job_its_own_gpus(self, slurm: Path, tmp_path: Path) -> None:
+        executor = SlurmExecutor(tmp_path / "jobs", **QUICK)
+        code = 'echo "$CUDA_VISIBLE_DEVICES" > "gpus-$WHICH"; while [ ! -e go ]; do sleep 0.1; done'
+        jobs = [Job(f"j{one}", ("sh", "-c", code), tmp_path, env={"WHICH": one}, gpus=0.5) for one in ("a", "b")]
+        executor.submit_all(jobs)
+        wait_until(lambda: len([path for path in tmp_path.glob("gpus-*") if path.read_text()]) == 2, seconds=60)
+        assert {path.read_text().strip() for path in tmp_path.glob("gpus-*")} == {"0", "1"}
+        (tmp_path / "go").touch()
+        wait_until(lambda: all(executor.poll(job.id).state == "completed" for job in jobs), seconds=60)
+
     def test_a_submission_that_fails_with_an_error_yet_works_is_found(
         self, slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
