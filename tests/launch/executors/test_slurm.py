@@ -17,10 +17,14 @@ from typing import Any
 import pytest
 
 from rlx.errors import ConfigError, JobFailed, UsageError
+from rlx.hosts.cli.progress import RunProgress
+from rlx.hosts.ui.layout import Site
+from rlx.hosts.ui.run_list import run_list
 from rlx.launch import launch
 from rlx.launch.executors.executor import Job, JobStatus
 from rlx.launch.executors.executor_settings import ExecutorSettings
 from rlx.launch.executors.slurm import SlurmExecutor, array_id, entries, script
+from rlx.runs.index import LiveIndex
 from rlx.runs.run import Run
 from rlx.testing import ExecutorContract
 from tests.conftest import Project, wait_until
@@ -437,6 +441,12 @@ class TestNewRuns:
         assert [row["status"] for row in listed["runs"]] == ["queued"]
         assert "PENDING (Resources), expected start 2030-01-01T10:00:00" in listed["runs"][0]["reason"]
         assert json.loads(project.rlx("ls", "--status", "prepared", "--json").stdout)["total"] == 0
+        index = LiveIndex(project.root)
+        page = run_list(Site("a project"), index, {})
+        index.close()
+        watched = [line.text for line in RunProgress(project.root / "runs" / "tiny_001").read()]
+        for seen in (page, *watched[-1:]):
+            assert "PENDING (Resources), expected start 2030-01-01T10:00:00" in seen
         copy = shutil.copytree(project.root / "runs", tmp_path / "elsewhere" / "runs") / "tiny_001"
         assert launch.executor_for(project.run("tiny_001")) == "slurm"
         assert launch.executor_for(Run(copy)) == "local"
