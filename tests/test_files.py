@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import math
 import multiprocessing
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +158,44 @@ def test_a_lock_is_exclusive_and_dies_with_its_holder(tmp_path: Path) -> None:
         pass
     with files.locked(path, wait=False):
         pass
+
+
+@pytest.fixture
+def without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder on a disk without locks; other places have them."""
+    disk = tmp_path / "disk"
+    (tmp_path / "tmp").mkdir()
+    disk.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    real = fcntl.flock
+
+    def flock(descriptor: int, operation: int) -> None:
+        if Path(os.readlink(f"/proc/self/fd/{descriptor}")).is_relative_to(disk):
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    return disk
+
+
+def test_on_a_disk_without_locks_processes_of_one_machine_are_still_kept_apart(without_locks: Path) -> None:
+    path = without_locks / "seed"
+    assert not files.is_locked(path)
+    with files.locked(path):
+        assert files.is_locked(path)
+        with pytest.raises(BlockingIOError), files.locked(path, wait=False):
+            pass
+    with files.locked(path, wait=False):
+        pass
+    assert not files.is_locked(path)
+
+
+def test_on_a_disk_without_locks_rows_are_appended(without_locks: Path, tmp_path: Path) -> None:
+    path = without_locks / "rows.jsonl"
+    files.append_line(path, b"1")
+    shutil.rmtree(tmp_path / "tmp")  # nor is there another place for locks
+    files.append_line(path, b"2")
+    assert path.read_bytes() == b"1\n2\n"
 
 
 def _append(path: Path, writer: int, rows: int) -> None:

@@ -221,6 +221,8 @@ def sync_folder(folder: Path) -> None:
 
 
 # Never through a link: a job could put one into its run that leads to a ledger.
+NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+"""Errors of a disk on which no process can lock a file."""
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -255,15 +257,17 @@ def append_line(path: Path, row: bytes) -> None:
 def locked_append(path: Path) -> Iterator[tuple[int, int]]:
     """Yield a JSONL file's descriptor and size, locked and without a torn last line. The lock ends with the process."""
     descriptor = os.open(path, _APPEND, 0o644)
+    lock = descriptor
     try:
         refuse_special(descriptor, path)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock = take_lock(descriptor, fcntl.LOCK_EX)
         size = trim_torn_tail(descriptor)
         if size == 0:
             sync_folder(path.parent)  # the file may be new: its name must be durable before a row in it counts
         yield descriptor, size
     finally:
-        os.close(descriptor)
+        for held in {descriptor, lock}:
+            os.close(held)
 
 
 def append_durable(descriptor: int, row: bytes, *, size: int) -> None:
@@ -334,28 +338,76 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold an exclusive lock next to `path`. It ends with the process. Without `wait`, raises BlockingIOError."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     descriptor = os.open(_lock_file(path), flags, 0o644)
+    lock = descriptor
     try:
         if wait:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock = take_lock(descriptor, fcntl.LOCK_EX)
         else:
-            _lock_soon(descriptor)
+            lock = _lock_soon(descriptor)
         yield
     finally:
-        os.close(descriptor)
+        for held in {descriptor, lock}:
+            os.close(held)
 
 
 def _lock_file(path: Path) -> Path:
     return path.with_name(f".{path.name}.lock")
 
 
-def _lock_soon(descriptor: int) -> None:
+def _lock_soon(descriptor: int) -> int:
     """Take a lock, or raise BlockingIOError. `is_locked` in another process may hold it for a moment."""
     for _ in range(10):
         with contextlib.suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            return take_lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         time.sleep(0.01)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return take_lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def take_lock(descriptor: int, operation: int) -> int:
+    """Lock an open file and return the descriptor that holds the lock: this one, if its disk has locks.
+
+    Some network disks have none. There, a file in this machine's temporary folder is locked in its place. It keeps
+    the processes of this machine apart; processes of other hosts see only heartbeats and written results.
+    """
+    try:
+        fcntl.flock(descriptor, operation)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        return _lock_stand_in(descriptor, operation)
+    return descriptor
+
+
+def _lock_stand_in(descriptor: int, operation: int) -> int:
+    """Lock this machine's file for a file on a disk without locks; without a place for it, nothing is locked."""
+    status = os.fstat(descriptor)
+    try:
+        folder = user_temporary_folder("rlx-locks")
+        path = folder / f"{status.st_dev}-{status.st_ino}"
+        stand_in = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return descriptor
+    try:
+        fcntl.flock(stand_in, operation)
+    except BlockingIOError:
+        os.close(stand_in)
+        raise
+    except OSError:
+        os.close(stand_in)
+        return descriptor
+    return stand_in
+
+
+def user_temporary_folder(name: str) -> Path:
+    """Return a folder of this user in the machine's temporary folder, which all projects share."""
+    import tempfile  # few processes need it
+
+    folder = Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or folder.is_symlink():
+        raise PermissionError(f"{folder} belongs to somebody else")
+    return folder
 
 
 def is_locked(path: Path) -> bool:
@@ -364,15 +416,17 @@ def is_locked(path: Path) -> bool:
         descriptor = os.open(_lock_file(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
+    lock = descriptor
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            lock = take_lock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # a file system without locks
+    except OSError:
         return False
     finally:
-        os.close(descriptor)
+        for held in {descriptor, lock}:
+            os.close(held)
     return False
 
 

@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,21 +39,12 @@ def take(places: Sequence[str | None]) -> GpuLease:
     if not any(places):
         return GpuLease(places[0])
     try:
-        folder = _folder()
+        folder = files.user_temporary_folder("rlx-gpus")
         with files.locked(folder / "choose"):
             place = min(dict.fromkeys(places), key=lambda place: _seeds_on(place, folder))
             return GpuLease(place, tuple(_lock(gpu, folder) for gpu in (place or "").split(",")))
     except OSError:  # no place for locks here: the seeds of one run still get different GPUs
         return GpuLease(places[0])
-
-
-def _folder() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"rlx-gpus-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    if status.st_uid != os.getuid() or folder.is_symlink():
-        raise PermissionError(f"{folder} belongs to somebody else")
-    return folder
 
 
 def _seeds_on(place: str | None, folder: Path) -> int:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -114,3 +117,18 @@ def test_a_network_disk_is_recognised(tmp_path: Path) -> None:
     assert doctor.file_system(tmp_path / "runs", mounts) == "nfs4"
     assert doctor.file_system(Path("/"), mounts) == "ext4"
     assert doctor.file_system(Path("/"), tmp_path / "none") == ""
+
+
+def test_a_disk_without_locks_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = fcntl.flock
+
+    def flock(descriptor: int, operation: int) -> None:
+        if isinstance(descriptor, int) and os.readlink(f"/proc/self/fd/{descriptor}").endswith("/probe"):
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        real(descriptor, operation)
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    answer = cli("doctor", "--quick", "--json")
+    checks = {check["name"]: check["value"] for check in answer.data["checks"]}
+    assert states(answer)["writable"] == "ok"
+    assert "no locks" in checks["writable"]

@@ -34,13 +34,14 @@ MpiDefault=none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SchedulerType=sched/backfill
+GresTypes=gpu
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
 JobRequeue=0
 KillWait=5
 MailProg=/bin/true
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 Gres=gpu:2 State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP PriorityTier=1
 """
 NEEDED = ("slurmctld", "slurmd", "munged", "sbatch", "scontrol")
@@ -52,7 +53,10 @@ REASON = f"SLURM IS NOT TESTED: no {', '.join(ABSENT)} here (apt install slurm-w
 
 @contextlib.contextmanager
 def running(base: Path, *, settings: str = "") -> Iterator[Path]:
-    """Start a Slurm with all its files in a folder, yield its config, and stop it by its pid files."""
+    """Start a Slurm with all its files in a folder, yield its config, and stop it by its pid files.
+
+    Its two GPUs are devices that every machine has. Slurm gives them out, and nobody uses them.
+    """
     for folder in ("m", "state", "spool", "log"):
         (base / folder).mkdir()
     (base / "m").chmod(0o700)
@@ -61,16 +65,19 @@ def running(base: Path, *, settings: str = "") -> Iterator[Path]:
     host = subprocess.run(["hostname", "-s"], capture_output=True, text=True, check=True).stdout.strip()
     conf = base / "slurm.conf"
     conf.write_text(SLURM.format(host=host, base=base, cpus=os.cpu_count(), ports=_free_ports()) + settings)
+    (base / "gres.conf").write_text("Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n")
     munge = [f"--{name}-file={base}/m/{name}" for name in ("key", "pid", "log", "seed")]
     path = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(conf)}
-    for argv in (["munged", "--force", f"--socket={base}/m/sock", *munge], ["slurmctld", "-f", str(conf)],
-                 ["slurmd", "-f", str(conf)]):  # fmt: skip
-        subprocess.run(argv, env=path, check=True, capture_output=True, timeout=60)
-    deadline = time.monotonic() + 60
-    while "idle" not in subprocess.run(["sinfo", "-h", "-o", "%T"], env=path, capture_output=True, text=True).stdout:
-        assert time.monotonic() < deadline, (base / "log" / "ctld.log").read_text()[-2000:]
-        time.sleep(0.2)
     try:
+        for argv in (["munged", "--force", f"--socket={base}/m/sock", *munge], ["slurmctld", "-f", str(conf)],
+                     ["slurmd", "-f", str(conf)]):  # fmt: skip
+            subprocess.run(argv, env=path, check=True, capture_output=True, timeout=60)
+        deadline = time.monotonic() + 60
+        while (
+            "idle" not in subprocess.run(["sinfo", "-h", "-o", "%T"], env=path, capture_output=True, text=True).stdout
+        ):
+            assert time.monotonic() < deadline, (base / "log" / "ctld.log").read_text()[-2000:]
+            time.sleep(0.2)
         yield conf
     finally:
         _stop(base, path)
@@ -81,7 +88,8 @@ def _stop(base: Path, path: dict[str, str]) -> None:
     while subprocess.run(["squeue", "-h"], env=path, capture_output=True).stdout and time.monotonic() < deadline:
         time.sleep(0.2)  # a step that cannot report its end would stay for ever
     for name in ("d.pid", "ctld.pid", "m/pid"):
-        subprocess.run(["kill", (base / name).read_text().strip()], check=False)
+        with contextlib.suppress(FileNotFoundError):  # it never started
+            subprocess.run(["kill", (base / name).read_text().strip()], check=False)
 
 
 def _free_ports() -> tuple[int, int]:

@@ -35,8 +35,8 @@ class RayCluster:
 
 
 @contextlib.contextmanager
-def running(*, cpus: int = 2) -> Iterator[RayCluster]:
-    """Start a cluster and stop it by its process group."""
+def running(*, cpus: int = 2, gpus: int = 0) -> Iterator[RayCluster]:
+    """Start a cluster and stop it by its process group. Its GPUs are numbers that Ray gives out, without devices."""
     folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))  # Ray's sockets need a short path
     environment = {
         **os.environ, "HOME": str(folder), "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0",
@@ -44,8 +44,8 @@ def running(*, cpus: int = 2) -> Iterator[RayCluster]:
     }  # fmt: skip
     port = _free_port()
     head = _start(
-        environment, "--head", f"--port={port}", f"--num-cpus={cpus}", "--include-dashboard=false",
-        f"--temp-dir={folder}", "--object-store-memory=80000000",
+        environment, "--head", f"--port={port}", f"--num-cpus={cpus}", f"--num-gpus={gpus}",
+        "--include-dashboard=false", f"--temp-dir={folder}", "--object-store-memory=80000000",
     )  # fmt: skip
     address = f"127.0.0.1:{port}"
     try:

@@ -42,7 +42,7 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def own_cluster() -> Iterator[RayCluster]:
-    with ray_cluster.running(cpus=2) as cluster:
+    with ray_cluster.running(cpus=2, gpus=2) as cluster:
         yield cluster
 
 
@@ -145,6 +145,17 @@ class TestRay:
             ray_cluster.stop(second)
         assert (tmp_path / "starts").read_text() == "x\nx\n"
 
+    def test_ray_gives_every_job_its_own_gpus(self, cluster: RayCluster, tmp_path: Path) -> None:
+        executor = executor_at(cluster, tmp_path)
+        code = 'echo "$CUDA_VISIBLE_DEVICES" > "gpus-$WHICH"; while [ ! -e go ]; do sleep 0.1; done'
+        jobs = [Job(f"j{one}", ("sh", "-c", code), tmp_path, env={"WHICH": one}, gpus=1.0) for one in ("a", "b")]
+        executor.submit_all(jobs)
+        wait_until(lambda: len(list(tmp_path.glob("gpus-*"))) == 2, seconds=90)
+        wait_until(lambda: all(path.read_text() for path in tmp_path.glob("gpus-*")))
+        assert {path.read_text().strip() for path in tmp_path.glob("gpus-*")} == {"0", "1"}
+        (tmp_path / "go").touch()
+        wait_until(lambda: all(executor.poll(job.id).is_over for job in jobs))
+
     def test_two_clusters_on_one_machine_do_not_meet(self, cluster: RayCluster, tmp_path: Path) -> None:
         executor = RayExecutor(tmp_path / "one", address=cluster.address)
         before = executor.ask().keys()
@@ -183,6 +194,12 @@ class TestRay:
         assert [words.split()[0] for words in typed] == ["propose", "check", "launch", "wait", "decide"]
         assert [job.outcome for job in lab.study.state().jobs.values()] == ["completed", "completed"]
         assert len(list((lab.root / ".rlx" / "jobs").glob("*/exit.json"))) == 7
+
+
+@pytest.mark.parametrize(("asked", "sent"), [(0.0, 0.0), (0.5, 0.5), (1.5, 2), (2.0, 2)])
+def test_ray_is_asked_for_a_part_of_one_gpu_or_for_whole_ones(tmp_path: Path, asked: float, sent: float) -> None:
+    resources = RayExecutor(tmp_path)._resources(Job("j001", ("true",), tmp_path, gpus=asked))
+    assert resources["num_gpus"] == sent
 
 
 def test_without_ray_one_line_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

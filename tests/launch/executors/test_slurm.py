@@ -17,10 +17,14 @@ from typing import Any
 import pytest
 
 from rlx.errors import ConfigError, JobFailed, UsageError
+from rlx.hosts.cli.progress import RunProgress
+from rlx.hosts.ui.layout import Site
+from rlx.hosts.ui.run_list import run_list
 from rlx.launch import launch
-from rlx.launch.executors.executor import Job
+from rlx.launch.executors.executor import Job, JobStatus
 from rlx.launch.executors.executor_settings import ExecutorSettings
 from rlx.launch.executors.slurm import SlurmExecutor, array_id, entries, script
+from rlx.runs.index import LiveIndex
 from rlx.runs.run import Run
 from rlx.testing import ExecutorContract
 from tests.conftest import Project, wait_until
@@ -33,7 +37,7 @@ PartitionName=high Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
 """
 QUICK = {"poll_seconds": 0.2}
 IS_LONG = bool(os.environ.get("RLX_LONG_TESTS"))
-"""The tests that wait for minutes, or repeat something 20 times, run whole only if somebody asks for it."""
+"""A test that repeats something 20 times does so only if somebody asks for it."""
 # A job that saves its work when it is asked to pause, and ends when it is started again.
 PAUSES = """
 import os, signal, sys, time
@@ -87,9 +91,14 @@ def until(executor: SlurmExecutor, job: str, *states: str) -> None:
 
 
 def start_when_queued(executor: SlurmExecutor, task: str) -> None:
-    """Start a requeued task at once; Slurm itself waits two minutes."""
+    """Start a requeued task soon; Slurm itself waits two minutes."""
     wait_until(lambda: "BeginTime" in executor.poll("j001").says, seconds=60)
-    subprocess.run(["scontrol", "update", f"JobId={task}", "StartTime=now"], check=True)
+    start_soon(task)
+
+
+def start_soon(task: str) -> None:
+    """Start a requeued task in two seconds; in the same second, Slurm could not start it."""
+    subprocess.run(["scontrol", "update", f"JobId={task}", "StartTime=now+2"], check=True)
 
 
 def squeue(*options: str) -> str:
@@ -107,7 +116,7 @@ class TestInterruptions:
         subprocess.run(["scancel", "--batch", "--signal=USR1", task], check=True)
         start_when_queued(executor, task)
         until(executor, "j001", "completed", "failed", "lost")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
     def test_a_job_that_an_operator_requeues_goes_on(self, slurm: Path, tmp_path: Path) -> None:
@@ -118,10 +127,9 @@ class TestInterruptions:
         subprocess.run(["scontrol", "requeue", task], check=True)
         start_when_queued(executor, task)
         until(executor, "j001", "completed", "failed", "lost")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
-    @pytest.mark.skipif(not IS_LONG, reason="two minutes of waiting for Slurm's clock: set RLX_LONG_TESTS")
     def test_a_job_whose_time_is_up_goes_on_in_another_attempt(self, slurm: Path, tmp_path: Path) -> None:
         executor = SlurmExecutor(tmp_path / "jobs", minutes=1, signal_seconds=20, **QUICK)
         executor.submit(pausing_job(tmp_path / "out"))
@@ -130,7 +138,7 @@ class TestInterruptions:
         wait_until((tmp_path / "out" / "saved").exists, seconds=150)
         start_when_queued(executor, task)
         until(executor, "j001", "completed", "failed", "lost")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
     def test_a_job_that_preemption_cancels_is_submitted_again(self, slurm: Path, tmp_path: Path) -> None:
@@ -140,7 +148,7 @@ class TestInterruptions:
         subprocess.run(["sbatch", "-p", "high", "-n1", f"-c{os.cpu_count()}", "-o", "/dev/null", "--wrap", "sleep 1"],
                        check=True, capture_output=True)  # fmt: skip
         until(executor, "j001", "completed", "failed", "lost", "cancelled")
-        assert executor.poll("j001").state == "completed"
+        assert executor.poll("j001") == JobStatus("completed", 0)
         assert (tmp_path / "out" / "starts").read_text() == "xx"
 
     def test_a_job_that_a_person_cancels_stays_cancelled(self, slurm: Path, tmp_path: Path) -> None:
@@ -174,6 +182,16 @@ class TestSubmissions:
         assert len(list((tmp_path / "jobs" / "arrays").iterdir())) == 3
         wait_until(lambda: all(executor.poll(job.id).state == "completed" for job in jobs), seconds=120)
         assert sorted(map(int, (tmp_path / "all").read_text().split())) == list(range(25))
+
+    def test_slurm_gives_every_job_its_own_gpus(self, slurm: Path, tmp_path: Path) -> None:
+        executor = SlurmExecutor(tmp_path / "jobs", **QUICK)
+        code = 'echo "$CUDA_VISIBLE_DEVICES" > "gpus-$WHICH"; while [ ! -e go ]; do sleep 0.1; done'
+        jobs = [Job(f"j{one}", ("sh", "-c", code), tmp_path, env={"WHICH": one}, gpus=0.5) for one in ("a", "b")]
+        executor.submit_all(jobs)
+        wait_until(lambda: len([path for path in tmp_path.glob("gpus-*") if path.read_text()]) == 2, seconds=60)
+        assert {path.read_text().strip() for path in tmp_path.glob("gpus-*")} == {"0", "1"}
+        (tmp_path / "go").touch()
+        wait_until(lambda: all(executor.poll(job.id).state == "completed" for job in jobs), seconds=60)
 
     def test_a_submission_that_fails_with_an_error_yet_works_is_found(
         self, slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -230,6 +248,34 @@ def test_a_run_on_slurm_has_the_weights_of_a_run_on_this_machine(slurm: Path, pr
     for seed in (0, 1):
         weights = [run / f"seed_{seed}" / "checkpoints" / "latest" / "policy.safetensors" for run in (first, second)]
         assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+@needs_slurm
+@pytest.mark.slow
+@pytest.mark.parametrize("interruption", ["warned", "preempted"])
+def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(
+    slurm: Path, project: Project, interruption: str
+) -> None:
+    sweeps.use(project, settings="poll_seconds = 0.5")
+    config = project.config(algo={"total_timesteps": 60_000}, checkpoint={"save_every": 500})
+    project.rlx("train", config, "--seeds", "1", "--executor", "slurm", "--detach")
+    wait_until(lambda: project.run("tiny_001").seed(0).step > 1000, seconds=60)
+    task = squeue("-o", "%i").split()[0]
+    if interruption == "warned":
+        subprocess.run(["scancel", "--batch", "--signal=USR1", task], check=True)
+        wait_until(lambda: "BeginTime" in squeue("-o", "%r"), seconds=60)
+        start_soon(task)
+    else:
+        subprocess.run(["sbatch", "-p", "high", "-n1", f"-c{os.cpu_count()}", "-o", "/dev/null", "--wrap", "sleep 1"],
+                       check=True, capture_output=True)  # fmt: skip
+    project.rlx("wait", "tiny_001", timeout=240)
+    project.rlx("train", config, "--seeds", "1", "--executor", "local", timeout=240)
+    seeds = [project.run(name).seed(0) for name in ("tiny_001", "tiny_002")]
+    assert [seed.status.attempt for seed in seeds] == [2, 1]
+    labels = [event["label"] for event in seeds[0].events if event["event"] == "resumed"]
+    assert labels == ["exact"]
+    weights = [(seed.folder / "checkpoints/latest/policy.safetensors").read_bytes() for seed in seeds]
+    assert weights[0] == weights[1]
 
 
 @needs_slurm
@@ -395,6 +441,12 @@ class TestNewRuns:
         assert [row["status"] for row in listed["runs"]] == ["queued"]
         assert "PENDING (Resources), expected start 2030-01-01T10:00:00" in listed["runs"][0]["reason"]
         assert json.loads(project.rlx("ls", "--status", "prepared", "--json").stdout)["total"] == 0
+        index = LiveIndex(project.root)
+        page = run_list(Site("a project"), index, {})
+        index.close()
+        watched = [line.text for line in RunProgress(project.root / "runs" / "tiny_001").read()]
+        for seen in (page, *watched[-1:]):
+            assert "PENDING (Resources), expected start 2030-01-01T10:00:00" in seen
         copy = shutil.copytree(project.root / "runs", tmp_path / "elsewhere" / "runs") / "tiny_001"
         assert launch.executor_for(project.run("tiny_001")) == "slurm"
         assert launch.executor_for(Run(copy)) == "local"

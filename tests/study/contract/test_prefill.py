@@ -153,3 +153,12 @@ def test_a_foreign_training_takes_a_gpu_where_there_is_one(tmp_path: Path) -> No
     made = prefill(foreign_task(tmp_path), PrefillInputs(cores=8, gpus=4.0), study="a", root=tmp_path).contract.hardware
     assert made is not None
     assert (made.gpus, made.parallel) == (1.0, 4)
+
+
+@pytest.mark.parametrize(("executor", "parallel"), [("local", 8), ("slurm", 16), ("custom", 1)])
+def test_a_project_s_executor_says_how_many_seeds_train_at_once(tmp_path: Path, executor: str, parallel: int) -> None:
+    rlx_repo(tmp_path)
+    known = PrefillInputs(cores=8, executor=executor)
+    made = prefill(rlx_task(tmp_path), known, study="a", root=tmp_path).contract.hardware
+    assert made is not None
+    assert made.parallel == parallel

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import rlx
-from rlx import external_programs
+from rlx import external_programs, files
 from rlx.errors import RlxError
 from rlx.hosts.agents import hook_state
 from rlx.hosts.cli.arguments import Args, Data, Parser
@@ -136,11 +136,12 @@ def _writable(root: Path) -> Check:
     folder = project.runs_folder(root)
     if not folder.is_dir():
         folder = root
+    has_locks = True
     try:
         with tempfile.TemporaryDirectory(prefix=".rlx-doctor-", dir=folder) as place:
             path = Path(place) / "probe"
             with path.open("wb") as stream:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                has_locks = _is_lockable(stream.fileno())
                 stream.write(b"probe")
                 os.fsync(stream.fileno())
             path.rename(Path(place) / "renamed")
@@ -151,7 +152,20 @@ def _writable(root: Path) -> Check:
     if kind in NETWORK_DISKS:
         says += f"; {kind} is a network disk, so other hosts may not see locks: rlx also checks heartbeats there,"
         says += " and its index uses no write-ahead log"
+    if not has_locks:
+        says = f"{folder} takes files and renames, but no locks: rlx locks files of this machine in their place."
+        says += " Start the jobs of a project from one host only; the index is held in memory"
     return _check("writable", OK, says)
+
+
+def _is_lockable(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in files.NO_LOCKS:
+            raise
+        return False
+    return True
 
 
 def file_system(folder: Path, mounts: Path) -> str:

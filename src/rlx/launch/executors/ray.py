@@ -9,6 +9,7 @@ Not covered: clusters whose nodes cannot see the project's folder, and the death
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import subprocess
 import sys
@@ -63,9 +64,10 @@ class RayExecutor(Scheduler):
         self._call("end", {"actors": list(ids)})
 
     def _resources(self, job: Job) -> dict[str, Any]:
-        resources: dict[str, Any] = {"num_cpus": self.settings.cores or job.cores, "num_gpus": job.gpus}
-        if self.settings.gpus is not None:
-            resources["num_gpus"] = self.settings.gpus
+        gpus = job.gpus if self.settings.gpus is None else self.settings.gpus
+        if gpus > 1:
+            gpus = math.ceil(gpus)  # Ray shares one GPU, but never a part of a second one
+        resources: dict[str, Any] = {"num_cpus": self.settings.cores or job.cores, "num_gpus": gpus}
         memory_gb = job.memory_gb or self.settings.memory_gb
         if memory_gb:
             resources["memory"] = int(memory_gb * 2**30)

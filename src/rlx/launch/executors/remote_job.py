@@ -198,12 +198,15 @@ def executor_sent_to(run: Run) -> str:
     return ""
 
 
-def launcher_of(task: Task) -> Launcher:
-    """Return how a task's jobs start: as `--executor` says, or else the task."""
+def launcher_of(task: Task, root: Path) -> Launcher:
+    """Return how a task's jobs start: as `--executor` says, or else the task, or else the project's `rlx.toml`."""
+    launcher = task.adapter.launcher
     named = executor_settings.named_by_user()
-    if not named or named == task.adapter.launcher.executor:
-        return task.adapter.launcher
-    return task.adapter.launcher.model_copy(update={"executor": named})
+    if not named and launcher.executor == LOCAL:
+        named = executor_settings.chosen_name(root)
+    if not named or named == launcher.executor:
+        return launcher
+    return launcher.model_copy(update={"executor": named})
 
 
 def _executor_of(launcher: Launcher, root: Path) -> Executor:

@@ -94,6 +94,8 @@ class Scheduler(Executor):
         queue = self.queue()
         entry = queue.entries.get(str(sending.get("name")))
         is_queued = status.state == "queued"
+        if entry is not None and self._is_older(entry, job, queue):
+            entry = None
         if entry is None and (queue.problem or self._is_newer(job, queue)):
             return JobStatus("queued" if is_queued else "running", says=queue.problem)
         if entry is not None and entry.phase in ("waiting", "running"):
@@ -115,14 +117,17 @@ class Scheduler(Executor):
         folder = self.folder(job)
         if (folder / CANCELLED).exists():
             return JobStatus("cancelled")
+        is_paused = (folder / PAUSED).exists()  # no job runner has started since
         if entry is None:
-            if (folder / PAUSED).exists():
+            if is_paused:
                 return JobStatus("preempted", says="it saved a checkpoint; the scheduler no longer knows it")
             return JobStatus("lost", says="the scheduler no longer knows it")
         if entry.phase == "preempted" and files.read_json(folder / JOB).get("resumes"):
             return JobStatus("preempted", says=entry.says)
         if entry.phase == "cancelled":
             return JobStatus("cancelled", says=f"the scheduler says {entry.says}")
+        if is_paused:
+            return JobStatus("preempted", says=f"it saved a checkpoint; the scheduler says {entry.says}")
         return JobStatus("lost", says=f"the scheduler says {entry.says}{self.last_words(job)}")
 
     def last_words(self, job: str) -> str:
@@ -186,6 +191,11 @@ class Scheduler(Executor):
             return (self.folder(job) / SUBMITTED).stat().st_mtime >= queue.answered
         except FileNotFoundError:
             return True
+
+    def _is_older(self, entry: QueueEntry, job: str, queue: Queue) -> bool:
+        """Say whether an answer is about an earlier submission: a task may have queued itself again since."""
+        submitted = read_document(self.folder(job) / SUBMITTED) or {}
+        return entry.id != submitted.get("id") and self._is_newer(job, queue)
 
     def _find_lost_answers(self, jobs: Sequence[Job]) -> None:
         """Ask for the names of jobs whose submission gave no answer, and note those that the scheduler has."""

@@ -151,11 +151,13 @@ def _locked(folder: Path) -> Iterator[int]:
     """Lock a worktree's name; processes that inherit the descriptor keep the lock if we are killed."""
     path = folder.with_name(f".{folder.name}.lock")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = descriptor
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
+        lock = files.take_lock(descriptor, fcntl.LOCK_EX)
+        yield lock
     finally:
-        os.close(descriptor)
+        for held in {descriptor, lock}:
+            os.close(held)
 
 
 def _not_own() -> tuple[str, ...]:

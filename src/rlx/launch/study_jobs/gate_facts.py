@@ -80,7 +80,7 @@ def _task_problems(study: Study, state: State, task: Task) -> tuple[str, ...]:
 def _machine(study: Study, contract: Contract, task: Task) -> MachineFacts:
     """Return what this machine has room for. An external executor knows its own machines."""
     free_disk_gb = shutil.disk_usage(study.root).free / 2**30
-    if launcher_of(task).executor != LOCAL:
+    if launcher_of(task, study.root).executor != LOCAL:
         return MachineFacts(free_disk_gb=free_disk_gb)
     hardware = contract.hardware or Hardware()
     gpus = len(gpu_places(hardware.gpus))

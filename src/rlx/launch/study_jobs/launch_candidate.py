@@ -39,7 +39,6 @@ from rlx.study.moves import Move
 from rlx.study.refusal import Refusal
 from rlx.study.situation import Facts, Situation
 from rlx.study.study_folder import UNCHANGED, Study
-from rlx.study.task.task import Task
 
 START_POLL_SECONDS = 0.1
 MOST_REASONS = 40
@@ -163,7 +162,7 @@ def launch(study: Study, order: LaunchOrder, *, is_dry: bool = False) -> Launche
         return job
     if not job.is_known:
         _start(study, job)
-    elif remote_job.launcher_of(study.task()).executor == LOCAL:
+    elif remote_job.launcher_of(study.task(), study.root).executor == LOCAL:
         _wait_for_start(study, job)
     return job
 
@@ -208,7 +207,7 @@ def _accept(
         shown = () if order.phase in DRAWN_PHASES else move.seeds
         return LaunchedJob(order, "", shown, move.reserve, None)
     name = order.job or f"j{len(state.jobs) + 1:03d}"
-    slots = _slots(contract, study.task(), checked, taken=state.slots)[: len(move.seeds)]
+    slots = _slots(study, contract, checked, taken=state.slots)[: len(move.seeds)]
     job = LaunchedJob(order, name, move.seeds, move.reserve, None, slots)
     assert checked.experiment is not None  # otherwise there were refusals
     experiment = candidate_experiment.job_experiment(
@@ -229,7 +228,7 @@ def _accept(
 def _start(study: Study, job: LaunchedJob) -> None:
     """Start the supervisor, or submit the run to the task's executor; a job that does not start is abandoned."""
     run = Run(study.root / "runs" / str(job.run))
-    launcher = remote_job.launcher_of(study.task())
+    launcher = remote_job.launcher_of(study.task(), study.root)
     try:
         if launcher.executor == LOCAL:
             runs.start(run, job.seeds)
@@ -272,19 +271,19 @@ def _lineage(study: Study, contract: Contract, job: LaunchedJob, checked: Checke
         "local_sockets": study.task().adapter.local_sockets,
         "sandbox": contract.automation.sandbox,
         "reads": list(contract.hardware.reads),
-        "executor": remote_job.launcher_of(study.task()).executor,
+        "executor": remote_job.launcher_of(study.task(), study.root).executor,
         "slots": list(job.slots),
     }
 
 
 def _slots(
-    contract: Contract, task: Task, checked: CheckedCandidate, *, taken: tuple[str | None, ...]
+    study: Study, contract: Contract, checked: CheckedCandidate, *, taken: tuple[str | None, ...]
 ) -> tuple[str | None, ...]:
     """Return the places that the study's open jobs leave free; another executor assigns its own GPUs."""
     assert checked.experiment is not None  # otherwise there were refusals
     assert contract.hardware
     free = contract.hardware.parallel - len(taken)
-    if remote_job.launcher_of(task).executor != LOCAL:
+    if remote_job.launcher_of(study.task(), study.root).executor != LOCAL:
         return (None,) * free
     resources = candidate_experiment.resources_of(checked.experiment, contract.hardware).model_dump()
     machine = Slots.of({"device": checked.experiment.device, "resources": resources})

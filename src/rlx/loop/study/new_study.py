@@ -15,6 +15,7 @@ from rlx import files
 from rlx.config.load import group_hash, read
 from rlx.config.yaml_lines import Document
 from rlx.errors import Refused, UsageError
+from rlx.launch.executors import executor_settings
 from rlx.launch.git import worktree
 from rlx.launch.resources import available_cores, visible_gpus
 from rlx.loop.study.amend import confirm, read_settings
@@ -126,7 +127,7 @@ def _known(wishes: Wishes, *, root: Path, commit: str, seed_seconds: float | Non
         metric=metric or None, direction=words[direction], guardrails=tuple(map(_guardrail, wishes.guards)),
         scope=Scope(surfaces=wishes.surfaces, paths=wishes.paths, keys=wishes.keys),
         hours=wishes.hours, seeds=wishes.seeds, until=wishes.until, unattended=wishes.is_unattended,
-        has_signers=approval.has_signers(root),
+        has_signers=approval.has_signers(root), executor=executor_settings.chosen_name(root),
     )  # fmt: skip
 
 

@@ -124,7 +124,10 @@ def _hardware(contract: Contract, task: Task) -> Iterator[str]:
     yield f"per seed: {cores}, {hardware.gpus:g} GPUs, {memory}; {hardware.parallel} in parallel"
     disk = f"{hardware.disk_gb:g} GB"
     yield f"a run may use {disk} of disk, and {disk} stay free (each file or folder counts as at least 4 kB)"
-    yield f"executor: {task.adapter.launcher.executor}"
+    executor: str = task.adapter.launcher.executor
+    if executor == "local":
+        executor = "local, unless rlx.toml or --executor names another"
+    yield f"executor: {executor}"
     if hardware.reads:
         yield f"jobs also read {', '.join(hardware.reads)}"
 

@@ -67,6 +67,8 @@ class PrefillInputs:
     until: str | None = None
     unattended: bool = False
     has_signers: bool = False
+    executor: str = "local"
+    """The executor of the project, for a task that does not name one."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +188,12 @@ def _hardware(task: Task, known: PrefillInputs, experiment: Experiment | None) -
         cores = experiment.resources.cores
         gpus = experiment.resources.gpus or float(experiment.device.startswith("cuda"))
     parallel = 1
-    if task.adapter.launcher.executor in ("slurm", "ray"):
+    executor: str = task.adapter.launcher.executor
+    if executor == "local":
+        executor = known.executor
+    if executor in ("slurm", "ray"):
         parallel = CLUSTER_PARALLEL
-    if task.adapter.launcher.executor == "local":
+    if executor == "local":
         parallel = known.cores // cores
         if gpus:
             parallel = min(parallel, int(known.gpus / gpus))

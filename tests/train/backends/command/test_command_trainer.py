@@ -248,3 +248,27 @@ def test_a_rule_of_the_config_ends_the_program(project: Project) -> None:
     done = project.rlx("train", path, *limits, code=5, timeout=120)
     assert "stopped by rule" in done.stderr
     assert isinstance(project.run("own_001"), Run)
+
+
+def test_seeds_that_train_at_once_meet_at_different_ports(project: Project) -> None:
+    meet = """
+import argparse, json, os, pathlib, socket, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int); parser.add_argument("--out", type=pathlib.Path)
+args, _ = parser.parse_known_args()
+port = int(os.environ["MASTER_PORT"])
+assert os.environ["PET_MASTER_PORT"] == str(port)
+with socket.create_server(("127.0.0.1", port)):  # as torchrun's first process does
+    (args.out / "policy.json").write_text("{}")
+    (args.out / "log.jsonl").write_text(json.dumps({"step": 100, "reward": port}) + "\\n")
+    deadline = time.monotonic() + 60
+    while len(list(args.out.parents[1].glob("seed_*/**/policy.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+"""
+    path = config(project)
+    project.write("tools/train.py", meet)
+    project.rlx("train", path, "--seeds", "2", "-s", "device=cpu")
+    run = project.run("own_001")
+    ports = [list(seed.series("rollout/return_mean").values)[-1] for seed in run.seeds]
+    assert run.status == "completed"
+    assert len(set(ports)) == 2
