@@ -75,7 +75,9 @@ def check_spec(spec: ProblemSpec, *, root: Path, seconds: float = SECONDS) -> Ch
     reviewed: tuple[Finding, ...] = ()
     cost = EPISODES * profile.horizon * profile.record.cost.step
     broken = {finding.rule for finding in profile.findings} & UNPLAYABLE
-    if cost > MOST_SECONDS_OF_EPISODES:
+    if not profile.is_horizon_known:
+        unchecked.append(("reward terms", "no episode ended in the time: --seconds 60 plays longer"))
+    elif cost > MOST_SECONDS_OF_EPISODES:
         unchecked.append(("reward terms", f"{EPISODES} episodes would take {cost:.0f} s"))
     elif broken:
         unchecked.append(("reward terms", "the environment does not play whole episodes"))
@@ -211,12 +213,13 @@ def plan_signals(spec: ProblemSpec) -> Signals:
         "machines": float(place.machines),
         "policy_lag": float(rollout.policy_lag),
         "has_importance_correction": float(rollout.correction != "none"),
-        "horizon_in_discounts": spec.mdp.horizon * (1 - spec.mdp.discount),
         "success_is_declared": float(spec.reward.reports_success),
         "has_smoothness_term": float(spec.reward.has_smoothness_term),
         "training_seeds": float(spec.evaluation.training_seeds),
         "has_own_script": 0.0,
     }
+    if spec.mdp.horizon is not None:
+        found["horizon_in_discounts"] = spec.mdp.horizon * (1 - spec.mdp.discount)
     return {**found, **_data_signals(spec), **_world_signals(spec), **_agent_signals(spec)}
 
 

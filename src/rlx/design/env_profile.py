@@ -28,23 +28,37 @@ from rlx.errors import RlxError
 SECONDS = 3.0
 STOPS_PLAY = ("env_raises", "env_hangs")
 """Findings of an environment that cannot be measured."""
+SPARSE = 0.002
+"""A reward is sparse if a smaller share of the steps pays another reward than the usual one."""
 GOAL_KEYS = {"observation", "achieved_goal", "desired_goal"}
 
 
 @dataclass(frozen=True)
 class RewardFacts:
-    """How rewards of simple policies are distributed."""
+    """How rewards of simple policies are distributed, over `steps` played steps."""
 
     density: float
     size: float
     random_return: float | None
     best_return: float | None
+    steps: int
+
+    @property
+    def is_density_known(self) -> bool:
+        """Whether enough steps were played to tell a sparse reward from bad luck."""
+        return self.steps >= 1 / SPARSE
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether simple policies meet almost no reward."""
+        return self.is_density_known and self.density < SPARSE
 
 
 @dataclass(frozen=True)
 class EnvProfile:
     """One environment as measured. `horizon` is its time limit, or the longest played episode.
 
+    `is_horizon_known` is false if no episode ended in the time and no time limit is declared.
     `step_seconds` is the time of one step without what other programs on the machine add. `agents` is the number of
     agents of a team (`rlx.envs.team`).
     """
@@ -54,6 +68,7 @@ class EnvProfile:
     findings: tuple[Finding, ...]
     horizon: int
     has_time_limit: bool
+    is_horizon_known: bool
     rewards: RewardFacts
     is_deterministic: bool
     step_seconds: float
@@ -100,10 +115,8 @@ class EnvProfile:
             **from_words(self.env.id),
             **from_findings(found, quiet_rules),
             **self._space_signals(),
-            "horizon": float(self.horizon),
             "step_microseconds": self.step_microseconds,
             "is_deterministic": float(self.is_deterministic),
-            "reward_density": self.rewards.density,
             "reward_size": self.rewards.size,
             "has_masks": float(self.record.facts.has_masks),
             "has_environment": 1.0,
@@ -124,6 +137,10 @@ class EnvProfile:
             "is_goal_based": float(self.is_goal_based),
             "observation_size": float(len(self.record.columns)),
         }
+        if self.is_horizon_known:
+            signals["horizon"] = float(self.horizon)
+        if self.rewards.is_density_known:
+            signals["reward_density"] = self.rewards.density
         if self.record.bounds is not None:
             signals["action_bound"] = max(map(abs, (*self.record.bounds.low, *self.record.bounds.high)))
         if self.record.episodes and not self.record.is_image and not self.is_label:
@@ -138,10 +155,12 @@ class EnvProfile:
             "observation": self.record.observation,
             "action": self.record.action,
             "horizon": self.horizon,
+            "is_horizon_known": self.is_horizon_known,
             "has_time_limit": self.has_time_limit,
             "step_microseconds": round(self.step_microseconds, 1),
             "is_deterministic": self.is_deterministic,
             "reward_density": round(self.rewards.density, 4),
+            "is_density_known": self.rewards.is_density_known,
             "reward_size": round(self.rewards.size, 4),
             "random_return": self.rewards.random_return,
             "findings": [finding.rule for finding in self.findings if finding.severity != "low"],
@@ -164,6 +183,7 @@ def profile_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile
         findings=findings,
         horizon=record.horizon or longest,
         has_time_limit=record.horizon is not None,
+        is_horizon_known=record.horizon is not None or any(episode.ending != "cut" for episode in record.episodes),
         rewards=_reward_facts(record),
         is_deterministic=is_deterministic,
         step_seconds=cost,
@@ -196,7 +216,7 @@ def _reward_facts(record: Inspection) -> RewardFacts:
     best = max((figures["best"] for figures in played.values()), default=None)
     rewards = [reward for episode in record.episodes for reward in episode.rewards.tolist() if math.isfinite(reward)]
     if not rewards:
-        return RewardFacts(0.0, 0.0, random_return, best)
+        return RewardFacts(0.0, 0.0, random_return, best, 0)
     usual = Counter(rewards).most_common(1)[0][1]
     sizes = [abs(reward) for reward in rewards if reward]
     density = 1 - usual / len(rewards)
@@ -204,7 +224,7 @@ def _reward_facts(record: Inspection) -> RewardFacts:
     # A constant positive reward per step is dense: living longer pays more.
     if density < 0.05 and Counter(rewards).most_common(1)[0][0] > 0:
         density = 1.0
-    return RewardFacts(density, size, random_return, best)
+    return RewardFacts(density, size, random_return, best, len(rewards))
 
 
 def _action_values(space: spaces.Space[Any]) -> float:

@@ -50,7 +50,9 @@ def run(args: Args) -> Data:
 
 
 def render(data: Data) -> str:
-    state = "sound" if data["is_sound"] else "has findings to fix"
+    state = "has findings to fix"
+    if data["is_sound"]:
+        state = "sound as far as it was checked" if data["unchecked"] else "sound"
     blocks = [labelled({data["spec"]: f"{state}; {counted(len(data['findings']), 'finding')} on {data['env']}"})]
     for finding in data["findings"]:
         lines = [f"{paint_severity(finding)}  {finding['rule']}: {finding['claim']}"]
