@@ -19,6 +19,7 @@ from rlx.design.step_cost import step_seconds
 from rlx.diagnose.env_checks.env_findings import RULES, check_env
 from rlx.diagnose.env_checks.episode_findings import returns
 from rlx.diagnose.finding import Finding
+from rlx.envs.foreign_call import ForeignError, call_foreign
 from rlx.envs.inspect.inspect_env import inspect
 from rlx.envs.inspect.record import Inspection
 from rlx.envs.make import make_env
@@ -73,6 +74,8 @@ class EnvProfile:
     is_deterministic: bool
     step_seconds: float
     agents: int = 1
+    vector_error: str = ""
+    """What a vector of this environment raised, if it cannot step."""
 
     @property
     def action(self) -> spaces.Space[Any]:
@@ -175,8 +178,12 @@ def profile_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile
     is_deterministic = record.seeds is not None and record.seeds.courses <= 1
     findings = check_env(record)
     cost = record.cost.step
+    vector_error = ""
     if not any(finding.severity == "high" for finding in findings):
-        cost = step_seconds(env, root=root)  # the inspection times every call, also while other programs run
+        try:  # the inspection times every call, also while other programs run
+            cost = call_foreign(lambda: step_seconds(env, root=root))
+        except ForeignError as error:
+            vector_error = str(error)
     return EnvProfile(
         env=env,
         record=record,
@@ -188,16 +195,21 @@ def profile_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile
         is_deterministic=is_deterministic,
         step_seconds=cost,
         agents=_agents(env, root),
+        vector_error=vector_error,
     )
 
 
 def profile_working_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile:
     """Measure an environment as `profile_env` does. One that raises or hangs is an error that says where."""
     profile = profile_env(env, root=root, seconds=seconds)
+    hint = f"fix the environment, then: rlx check env {shlex.quote(env.id)}"
     for finding in profile.findings:
         if finding.rule in STOPS_PLAY:
-            hint = f"fix the environment, then: rlx check env {shlex.quote(env.id)}"
             raise RlxError(f"{env.id} cannot be played: {finding.claim}", hint=hint)
+    if profile.vector_error:
+        claims = [finding.claim for finding in profile.findings if finding.severity != "low"]
+        why = "; ".join(claims) or profile.vector_error
+        raise RlxError(f"{env.id} cannot be played in a vector: {why}", hint=hint)
     return profile
 
 
