@@ -17,10 +17,21 @@ from rlx.design.spec_draft import draft_spec
 from rlx.design.spec_plan_rules import PLAN_RULES
 from rlx.design.spec_rules import MEASURED_RULES, SpecCase
 from rlx.diagnose.rule import run_rules
+from rlx.errors import RlxError
 
 WALK = "tests.design.planted_walk:Walk"
 ROOT = Path(__file__).parents[2]
 SECONDS = 0.7
+ARRAY = """
+import numpy as np
+
+from tests.design.planted_walk import Walk
+
+class Array(Walk):
+    def step(self, action):
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, np.array([reward]), terminated, truncated, info
+"""
 IN_THE_WORLD = {
     "outside": "obs_outside_space",
     "dead input": "obs_constant",
@@ -110,14 +121,31 @@ def test_a_defect_of_the_plan_is_found(rule: str, sound: ProblemSpec, checked: C
     assert rule in found
 
 
+@pytest.mark.parametrize("defect", ["terminates at limit", "truncates failure", "dead action"])
+def test_a_defect_of_the_worlds_mdp_or_actions_makes_the_spec_unsound(defect: str, sound: ProblemSpec) -> None:
+    """`rlx check env` calls some of them doubts. A design that rests on them must not pass."""
+    spec = with_changes(sound, {"env": {"id": WALK, "kwargs": {"defect": defect}}})
+    assert not check_spec(spec, root=ROOT, seconds=SECONDS).is_sound
+
+
+def test_a_reward_that_is_an_array_is_a_defect_and_not_a_crash(sound: ProblemSpec, tmp_path: Path) -> None:
+    (tmp_path / "array.py").write_text(ARRAY)
+    spec = with_changes(sound, {"env": {"id": "array.py:Array"}})
+    checked = check_spec(spec, root=tmp_path, seconds=SECONDS)
+    assert "reward_type" in {finding.rule for finding in checked.findings}
+    assert not checked.is_sound
+    with pytest.raises(RlxError, match="the reward is a NumPy array"):
+        draft_spec(Env(id="array.py:Array"), root=tmp_path, seconds=SECONDS)
+
+
 def test_wrong_bounds_count_where_they_are_read_or_can_be_fixed(sound: ProblemSpec) -> None:
-    """LunarLander leaves its bounds. That is a doubt, until a wrapper reads them; in your own code it is a defect."""
+    """LunarLander leaves its bounds. That is a remark, until a wrapper reads them; in your own code it is a defect."""
     spec = with_changes(sound, {"env": {"id": "LunarLander-v3"}})
     reads = with_changes(spec, {"env": {"wrappers": [{"name": "rescale_observation", "kwargs": {}}]}})
     own = with_changes(sound, {"env": {"id": WALK, "kwargs": {"defect": "outside"}}})
     profile = profile_env(spec.env, root=ROOT, seconds=SECONDS)
     severities = [severity_of_bounds(plan, profile) for plan in (spec, reads, own)]
-    assert severities == ["medium", "high", "high"]
+    assert severities == ["low", "high", "high"]
 
 
 def severity_of_bounds(spec: ProblemSpec, profile: EnvProfile) -> str:

@@ -8,9 +8,11 @@ import pytest
 
 from rlx.config.load import parse
 from rlx.config.schema import Env
+from rlx.design.check_spec import check_spec
 from rlx.design.env_profile import EnvProfile, profile_env
 from rlx.design.knowledge_card import find_card
 from rlx.design.recommend import BUFFER_BYTES, DataAtHand, discount, recommend
+from rlx.design.spec_draft import draft_spec
 from rlx.design.step_cost import Throughput
 
 ROOT = Path(__file__).parents[2]
@@ -103,3 +105,51 @@ def test_measured_values_are_those_of_the_environment(profiles: dict[str, EnvPro
     assert 0 < cartpole.step_microseconds < 5000
     assert discount(cartpole) == 0.99
     assert cartpole.signals()["is_discrete"] == 1
+
+
+SLOW = """
+import time
+
+import gymnasium as gym
+import numpy as np
+
+class Slow(gym.Env):
+    observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
+    action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action):
+        time.sleep(0.05)
+        self.steps += 1
+        return np.full(3, self.steps / 1000, np.float32), 0.0, False, self.steps >= 1000, {}
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> EnvProfile:
+    (tmp_path / "slow.py").write_text(SLOW)
+    return profile_env(Env(id="slow.py:Slow"), root=tmp_path, seconds=0.5)
+
+
+def test_a_slow_environment_whose_end_was_not_seen_has_no_horizon_and_no_sparse_reward(slow: EnvProfile) -> None:
+    advice = recommend(slow, THROUGHPUT)
+    assert not slow.is_horizon_known
+    assert not slow.rewards.is_density_known
+    assert discount(slow) == 0.99
+    assert advice.ranked[0].name == "sac"
+    assert "reward-sparse-start" not in {reason.card for choice in advice.ranked for reason in choice.reasons}
+
+
+def test_a_slow_environment_is_drafted_and_checked_without_whole_episodes(slow: EnvProfile, tmp_path: Path) -> None:
+    """Ten episodes would take ten minutes."""
+    del slow
+    spec = draft_spec(Env(id="slow.py:Slow"), root=tmp_path, seconds=0.5)
+    assert spec.mdp.horizon is None
+    checked = check_spec(spec, root=tmp_path, seconds=0.5)
+    assert checked.is_sound
+    assert "reward terms" in dict(checked.unchecked)
+    assert checked.case.episodes == ()

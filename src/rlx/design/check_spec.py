@@ -19,6 +19,7 @@ from rlx.design.signals import Signals
 from rlx.design.spec_draft import experiment_data
 from rlx.design.spec_plan_rules import PLAN_RULES
 from rlx.design.spec_rules import MEASURED_RULES, SpecCase, term_shares
+from rlx.design.spec_sections import DESIGN_RULES
 from rlx.diagnose.finding import Finding
 from rlx.diagnose.reward_review.review import play_random, review
 from rlx.diagnose.reward_review.step_findings import PlayedEpisode
@@ -48,10 +49,9 @@ class CheckedSpec:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing must be fixed. A medium finding of the environment is a doubt, as in `rlx check env`."""
-        own = {rule.id for rule in (*MEASURED_RULES, *PLAN_RULES)}
+        """Whether nothing must be fixed. A medium finding counts if its rule speaks about a section of a spec."""
         for finding in self.findings:
-            if finding.severity == "high" or (finding.severity == "medium" and finding.rule in own):
+            if finding.severity == "high" or (finding.severity == "medium" and finding.rule in DESIGN_RULES):
                 return False
         return True
 
@@ -75,9 +75,11 @@ def check_spec(spec: ProblemSpec, *, root: Path, seconds: float = SECONDS) -> Ch
     reviewed: tuple[Finding, ...] = ()
     cost = EPISODES * profile.horizon * profile.record.cost.step
     broken = {finding.rule for finding in profile.findings} & UNPLAYABLE
-    if cost > MOST_SECONDS_OF_EPISODES:
+    if not profile.is_horizon_known:
+        unchecked.append(("reward terms", "no episode ended in the time: --seconds 60 plays longer"))
+    elif cost > MOST_SECONDS_OF_EPISODES:
         unchecked.append(("reward terms", f"{EPISODES} episodes would take {cost:.0f} s"))
-    elif broken:
+    elif broken or profile.vector_error:
         unchecked.append(("reward terms", "the environment does not play whole episodes"))
     else:
         episodes = tuple(play_random(spec.env, root=root))
@@ -101,13 +103,16 @@ def weighed(finding: Finding, case: SpecCase) -> Finding:
     """Lower the severity of a finding that this plan does not depend on and that its author cannot fix.
 
     LunarLander and BipedalWalker of Gymnasium leave their bounds, and only a wrapper that reads the bounds suffers.
+    MountainCarContinuous hands out its own array, and no trainer writes into observations.
     """
     env = case.spec.env
     is_installed = ":" not in env.id
     reads_bounds = any(wrapper.name in READS_BOUNDS for wrapper in env.wrappers)
     is_float = isinstance(case.profile.observation, spaces.Box) and case.profile.observation.dtype.kind == "f"
     if finding.rule == "obs_outside_space" and is_installed and is_float and not reads_bounds:
-        return replace(finding, severity="medium")
+        return replace(finding, severity="low")
+    if finding.rule == "obs_shared" and is_installed:
+        return replace(finding, severity="low")
     return finding
 
 
@@ -211,12 +216,13 @@ def plan_signals(spec: ProblemSpec) -> Signals:
         "machines": float(place.machines),
         "policy_lag": float(rollout.policy_lag),
         "has_importance_correction": float(rollout.correction != "none"),
-        "horizon_in_discounts": spec.mdp.horizon * (1 - spec.mdp.discount),
         "success_is_declared": float(spec.reward.reports_success),
         "has_smoothness_term": float(spec.reward.has_smoothness_term),
         "training_seeds": float(spec.evaluation.training_seeds),
         "has_own_script": 0.0,
     }
+    if spec.mdp.horizon is not None:
+        found["horizon_in_discounts"] = spec.mdp.horizon * (1 - spec.mdp.discount)
     return {**found, **_data_signals(spec), **_world_signals(spec), **_agent_signals(spec)}
 
 

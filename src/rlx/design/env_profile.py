@@ -19,6 +19,7 @@ from rlx.design.step_cost import step_seconds
 from rlx.diagnose.env_checks.env_findings import RULES, check_env
 from rlx.diagnose.env_checks.episode_findings import returns
 from rlx.diagnose.finding import Finding
+from rlx.envs.foreign_call import ForeignError, call_foreign
 from rlx.envs.inspect.inspect_env import inspect
 from rlx.envs.inspect.record import Inspection
 from rlx.envs.make import make_env
@@ -28,23 +29,37 @@ from rlx.errors import RlxError
 SECONDS = 3.0
 STOPS_PLAY = ("env_raises", "env_hangs")
 """Findings of an environment that cannot be measured."""
+SPARSE = 0.002
+"""A reward is sparse if a smaller share of the steps pays another reward than the usual one."""
 GOAL_KEYS = {"observation", "achieved_goal", "desired_goal"}
 
 
 @dataclass(frozen=True)
 class RewardFacts:
-    """How rewards of simple policies are distributed."""
+    """How rewards of simple policies are distributed, over `steps` played steps."""
 
     density: float
     size: float
     random_return: float | None
     best_return: float | None
+    steps: int
+
+    @property
+    def is_density_known(self) -> bool:
+        """Whether enough steps were played to tell a sparse reward from bad luck."""
+        return self.steps >= 1 / SPARSE
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether simple policies meet almost no reward."""
+        return self.is_density_known and self.density < SPARSE
 
 
 @dataclass(frozen=True)
 class EnvProfile:
     """One environment as measured. `horizon` is its time limit, or the longest played episode.
 
+    `is_horizon_known` is false if no episode ended in the time and no time limit is declared.
     `step_seconds` is the time of one step without what other programs on the machine add. `agents` is the number of
     agents of a team (`rlx.envs.team`).
     """
@@ -54,10 +69,13 @@ class EnvProfile:
     findings: tuple[Finding, ...]
     horizon: int
     has_time_limit: bool
+    is_horizon_known: bool
     rewards: RewardFacts
     is_deterministic: bool
     step_seconds: float
     agents: int = 1
+    vector_error: str = ""
+    """What a vector of this environment raised, if it cannot step."""
 
     @property
     def action(self) -> spaces.Space[Any]:
@@ -100,10 +118,8 @@ class EnvProfile:
             **from_words(self.env.id),
             **from_findings(found, quiet_rules),
             **self._space_signals(),
-            "horizon": float(self.horizon),
             "step_microseconds": self.step_microseconds,
             "is_deterministic": float(self.is_deterministic),
-            "reward_density": self.rewards.density,
             "reward_size": self.rewards.size,
             "has_masks": float(self.record.facts.has_masks),
             "has_environment": 1.0,
@@ -124,6 +140,10 @@ class EnvProfile:
             "is_goal_based": float(self.is_goal_based),
             "observation_size": float(len(self.record.columns)),
         }
+        if self.is_horizon_known:
+            signals["horizon"] = float(self.horizon)
+        if self.rewards.is_density_known:
+            signals["reward_density"] = self.rewards.density
         if self.record.bounds is not None:
             signals["action_bound"] = max(map(abs, (*self.record.bounds.low, *self.record.bounds.high)))
         if self.record.episodes and not self.record.is_image and not self.is_label:
@@ -138,10 +158,12 @@ class EnvProfile:
             "observation": self.record.observation,
             "action": self.record.action,
             "horizon": self.horizon,
+            "is_horizon_known": self.is_horizon_known,
             "has_time_limit": self.has_time_limit,
             "step_microseconds": round(self.step_microseconds, 1),
             "is_deterministic": self.is_deterministic,
             "reward_density": round(self.rewards.density, 4),
+            "is_density_known": self.rewards.is_density_known,
             "reward_size": round(self.rewards.size, 4),
             "random_return": self.rewards.random_return,
             "findings": [finding.rule for finding in self.findings if finding.severity != "low"],
@@ -156,28 +178,38 @@ def profile_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile
     is_deterministic = record.seeds is not None and record.seeds.courses <= 1
     findings = check_env(record)
     cost = record.cost.step
+    vector_error = ""
     if not any(finding.severity == "high" for finding in findings):
-        cost = step_seconds(env, root=root)  # the inspection times every call, also while other programs run
+        try:  # the inspection times every call, also while other programs run
+            cost = call_foreign(lambda: step_seconds(env, root=root))
+        except ForeignError as error:
+            vector_error = str(error)
     return EnvProfile(
         env=env,
         record=record,
         findings=findings,
         horizon=record.horizon or longest,
         has_time_limit=record.horizon is not None,
+        is_horizon_known=record.horizon is not None or any(episode.ending != "cut" for episode in record.episodes),
         rewards=_reward_facts(record),
         is_deterministic=is_deterministic,
         step_seconds=cost,
         agents=_agents(env, root),
+        vector_error=vector_error,
     )
 
 
 def profile_working_env(env: Env, *, root: Path, seconds: float = SECONDS) -> EnvProfile:
     """Measure an environment as `profile_env` does. One that raises or hangs is an error that says where."""
     profile = profile_env(env, root=root, seconds=seconds)
+    hint = f"fix the environment, then: rlx check env {shlex.quote(env.id)}"
     for finding in profile.findings:
         if finding.rule in STOPS_PLAY:
-            hint = f"fix the environment, then: rlx check env {shlex.quote(env.id)}"
             raise RlxError(f"{env.id} cannot be played: {finding.claim}", hint=hint)
+    if profile.vector_error:
+        claims = [finding.claim for finding in profile.findings if finding.severity != "low"]
+        why = "; ".join(claims) or profile.vector_error
+        raise RlxError(f"{env.id} cannot be played in a vector: {why}", hint=hint)
     return profile
 
 
@@ -196,7 +228,7 @@ def _reward_facts(record: Inspection) -> RewardFacts:
     best = max((figures["best"] for figures in played.values()), default=None)
     rewards = [reward for episode in record.episodes for reward in episode.rewards.tolist() if math.isfinite(reward)]
     if not rewards:
-        return RewardFacts(0.0, 0.0, random_return, best)
+        return RewardFacts(0.0, 0.0, random_return, best, 0)
     usual = Counter(rewards).most_common(1)[0][1]
     sizes = [abs(reward) for reward in rewards if reward]
     density = 1 - usual / len(rewards)
@@ -204,7 +236,7 @@ def _reward_facts(record: Inspection) -> RewardFacts:
     # A constant positive reward per step is dense: living longer pays more.
     if density < 0.05 and Counter(rewards).most_common(1)[0][0] > 0:
         density = 1.0
-    return RewardFacts(density, size, random_return, best)
+    return RewardFacts(density, size, random_return, best, len(rewards))
 
 
 def _action_values(space: spaces.Space[Any]) -> float:

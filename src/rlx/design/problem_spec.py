@@ -48,9 +48,12 @@ class RewardPlan(Section):
 
 
 class MdpPlan(Section):
-    """How long episodes last, how they end, and what one observation tells."""
+    """How long episodes last, how they end, and what one observation tells.
 
-    horizon: Count = 1000
+    Without a `horizon`, its length is not known.
+    """
+
+    horizon: Count | None = None
     discount: Share = 0.99
     termination: Text = ""
     truncation: Text = ""

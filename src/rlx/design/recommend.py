@@ -19,6 +19,7 @@ from rlx.design.env_profile import EnvProfile
 from rlx.design.knowledge_card import PRACTICE, find_card
 from rlx.design.signals import OFF_POLICY, ON_POLICY
 from rlx.design.step_cost import Throughput
+from rlx.number_format import figure
 from rlx.train.space_problems import ACTIONS, KNOWN_SPACES, step_bytes
 
 Confidence = Literal["high", "medium", "low"]
@@ -27,7 +28,7 @@ CHEAP_MICROSECONDS = 300.0
 COSTLY_MICROSECONDS = 2000.0
 BUFFER_BYTES = 4e9
 """The largest replay buffer that a start proposes: images fill memory long before a million steps."""
-SPARSE = 0.002
+UNKNOWN_HORIZON_GAMMA = 0.99
 CLEAR_LEAD = 2.0
 SMALL_LEAD = 0.75
 
@@ -118,7 +119,7 @@ def _apart(ranked: list[RankedAlgorithm]) -> list[RankedAlgorithm]:
 def _reasons(profile: EnvProfile, data: DataAtHand) -> Iterator[Reason]:
     yield from _space_reasons(profile)
     step = profile.step_microseconds
-    cost = f"a step takes {step:.0f} µs"
+    cost = f"a step takes {step_text(step)}"
     if step < CHEAP_MICROSECONDS:
         yield Reason(("ppo", "maskable_ppo", "recurrent_ppo"), 2.0, f"{cost}: data is cheap", "strategy-ppo-cheap")
     elif step > COSTLY_MICROSECONDS and profile.is_continuous:
@@ -128,9 +129,8 @@ def _reasons(profile: EnvProfile, data: DataAtHand) -> Iterator[Reason]:
     elif step > COSTLY_MICROSECONDS:
         why = f"{cost}: every transition must be reused"
         yield Reason(("dqn", "qrdqn"), 3.0, why, "strategy-dqn-costly-discrete")
-    density = profile.rewards.density
-    if density < SPARSE:
-        why = f"only {density:.2%} of the played steps pay another reward: replay keeps the rare ones"
+    if profile.rewards.is_sparse:
+        why = f"only {profile.rewards.density:.2%} of the played steps pay another reward: replay keeps the rare ones"
         yield Reason(OFF_POLICY, 2.5, why, "reward-sparse-start")
         yield Reason(ON_POLICY, -1.0, why, "reward-sparse-start")
     if profile.is_goal_based:
@@ -140,6 +140,15 @@ def _reasons(profile: EnvProfile, data: DataAtHand) -> Iterator[Reason]:
         yield Reason(("recurrent_ppo",), 3.0, why, "obs-history-for-pomdp")
     else:
         yield Reason(("recurrent_ppo",), -3.0, "no hint that memory is needed", "memory-last")
+
+
+def step_text(microseconds: float) -> str:
+    """Return the time of a step with a unit that a reader grasps."""
+    if microseconds >= 1e6:
+        return f"{figure(microseconds / 1e6)} s"
+    if microseconds >= 1e3:
+        return f"{figure(microseconds / 1e3)} ms"
+    return f"{figure(microseconds)} µs"
 
 
 def _space_reasons(profile: EnvProfile) -> Iterator[Reason]:
@@ -166,7 +175,7 @@ def _confidence(ranked: list[RankedAlgorithm], profile: EnvProfile) -> tuple[Con
         return "low", "the environment has defects: fix them first (rlx check env)"
     if profile.record.unchecked:
         what = ", ".join(name for name, _ in profile.record.unchecked)
-        return "low", f"the inspection could not try everything: {what}"
+        return "low", f"the inspection could not try everything: {what} (--seconds 60 plays longer)"
     if len(ranked) < 2:
         return "high", "no other algorithm can act in this space"
     lead = ranked[0].points - ranked[1].points
@@ -188,8 +197,10 @@ def _notes(profile: EnvProfile, data: DataAtHand) -> Iterator[str]:
         yield "with demonstrations, clone them first and fine-tune (rlx docs behaviour-cloning --run)"
     if profile.is_goal_based:
         yield "add hindsight relabelling (rlx docs hindsight-replay --run)"
-    if profile.rewards.density < SPARSE:
+    if profile.rewards.is_sparse:
         yield "simple policies meet almost no reward: shape it or start near the goal (rlx cards reward-sparse-start)"
+    if profile.step_microseconds > COSTLY_MICROSECONDS:
+        yield "steps are slow: `env.vectorization: async` plays environments in processes of their own"
     for finding in profile.findings:
         if finding.severity == "high":
             yield f"defect {finding.rule}: {finding.claim}"
@@ -197,7 +208,9 @@ def _notes(profile: EnvProfile, data: DataAtHand) -> Iterator[str]:
 
 def discount(profile: EnvProfile) -> float:
     """Return a γ to start with: 1 − 1/H, between 0.9 and 0.99; 0.995 for a rare reward in a long episode."""
-    if profile.rewards.density < SPARSE and profile.horizon > 500:
+    if not profile.is_horizon_known:
+        return UNKNOWN_HORIZON_GAMMA
+    if profile.rewards.is_sparse and profile.horizon > 500:
         return 0.995
     return round(min(0.99, max(0.9, 1 - 1 / max(profile.horizon, 1))), 3)
 
@@ -252,7 +265,7 @@ def _off_policy_start(algo: dict[str, Any], profile: EnvProfile, steps: int) -> 
     if algo["name"] in ("dqn", "qrdqn"):
         algo |= {"learning_rate": 1e-3, "batch_size": 128, "train_every": 4, "gradient_steps": 1}
         algo |= {"target_update_every": 1000, "exploration_final": 0.05, "exploration_fraction": 0.2}
-        if profile.rewards.density < SPARSE:
+        if profile.rewards.is_sparse:
             algo["exploration_fraction"] = 0.5
     else:
         algo["learning_rate"] = 1e-3 if algo["name"] in ("td3", "ddpg") else 3e-4

@@ -40,7 +40,8 @@ def draft_spec(env: Env, *, root: Path, task: str = "", seconds: float = SECONDS
     choice = recommend(profile, throughput).ranked[0]
     episodes: tuple[PlayedEpisode, ...] = ()
     is_broken = any(finding.severity == "high" for finding in profile.findings)
-    if not is_broken and 10 * profile.horizon * profile.record.cost.step < MOST_SECONDS:
+    is_short = profile.is_horizon_known and 10 * profile.horizon * profile.record.cost.step < MOST_SECONDS
+    if is_short and not is_broken:
         episodes = tuple(play_random(env, root=root))
     return _filled(profile, throughput, choice, episodes, task)
 
@@ -55,9 +56,6 @@ def _filled(
     record = profile.record
     algo = choice.config["algo"]
     reports_success = any(episode.success is not None for episode in episodes)
-    limit = "none found"
-    if profile.has_time_limit:
-        limit = f"time limit of {profile.horizon} steps"
     endings = sorted({episode.ending for episode in record.episodes} - {"cut"})
     return ProblemSpec(
         env=profile.env,
@@ -74,10 +72,10 @@ def _filled(
             reports_success=reports_success,
         ),
         mdp=MdpPlan(
-            horizon=profile.horizon,
+            horizon=profile.horizon if profile.is_horizon_known else None,
             discount=algo["gamma"],
             termination=f"seen in play: {', '.join(endings) or 'no end'}",
-            truncation=limit,
+            truncation=_truncation(profile),
         ),
         strategy=StrategyPlan(
             algorithm=choice.name,
@@ -89,6 +87,19 @@ def _filled(
         evaluation=EvaluationPlan(metric="success_rate" if reports_success else "return"),
         **{"schema": 1},
     )
+
+
+def _truncation(profile: EnvProfile) -> str:
+    """Return how episodes are truncated: by a declared limit, as seen in play, or not at all."""
+    if profile.has_time_limit:
+        return f"time limit of {profile.horizon} steps"
+    lengths = {len(episode) for episode in profile.record.episodes if episode.ending in ("truncated", "both")}
+    if lengths:
+        steps = " to ".join(str(length) for length in sorted({min(lengths), max(lengths)}))
+        return f"seen in play after {steps} steps"
+    if not profile.is_horizon_known:
+        return "not known: no episode ended in play"
+    return "none found"
 
 
 def _team(profile: EnvProfile) -> AgentsPlan | None:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlx.config import devices
-from rlx.design.env_profile import EnvProfile
+from rlx.design.env_profile import SPARSE, EnvProfile
 from rlx.design.problem_spec import ProblemSpec
-from rlx.design.recommend import SPARSE
 from rlx.design.signals import OFF_POLICY, ON_POLICY
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.reward_review.step_findings import PlayedEpisode
@@ -95,6 +94,8 @@ def find_horizon(case: SpecCase) -> Iterator[Sighting]:
     """Find a horizon that is not that of the environment."""
     declared = case.spec.mdp.horizon
     real = case.profile.horizon
+    if declared is None:
+        return
     if case.profile.has_time_limit and declared != real:
         yield _differs("the horizon", declared, real)
     elif not case.profile.has_time_limit and declared < real:
@@ -105,7 +106,9 @@ def find_discount(case: SpecCase) -> Iterator[Sighting]:
     """Find a discount that does not see as far as a measured episode lasts, or that never forgets."""
     gamma = case.spec.mdp.discount
     horizon = case.profile.horizon
-    ratio = horizon * (1 - gamma)
+    ratio = 0.0
+    if case.profile.is_horizon_known:
+        ratio = horizon * (1 - gamma)
     evidence = Evidence("episode length / discount horizon", ratio, limit=LENGTH.above)
     if gamma == 1 and not case.profile.has_time_limit:
         yield Sighting((Evidence("discount", 1.0),), "γ is 1 in a task without a time limit: values have no bound")
@@ -199,7 +202,7 @@ def find_sparse_reward(case: SpecCase) -> Iterator[Sighting]:
     spec = case.spec
     density = case.profile.rewards.density
     has_help = spec.curriculum or spec.imitation or spec.offline or spec.algorithm_is_off_policy
-    if density < SPARSE and not has_help:
+    if case.profile.rewards.is_sparse and not has_help:
         claim = f"{density:.2%} of the played steps pay another reward, and {spec.strategy.algorithm} forgets rare ones"
         yield Sighting((Evidence("reward density", density, limit=SPARSE),), claim)
 

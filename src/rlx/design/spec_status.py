@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from rlx.design.check_spec import CheckedSpec
 from rlx.design.problem_spec import OPTIONAL, ProblemSpec
+from rlx.design.spec_sections import SECTION_RULES
 from rlx.design.topic_table import TOPICS, WORKFLOWS
 
 State = Literal["done", "open", "defect", "not used"]
@@ -25,29 +26,6 @@ class WorkflowStep:
     def document(self) -> dict[str, str]:
         """Return the step as JSON-able data."""
         return {"workflow": self.workflow, "section": self.section, "state": self.state, "why": self.why}
-
-
-SECTION_RULES = {
-    "observation": ("spec_observation", "spec_leak", "spec_scale", "obs_outside_space", "obs_shape", "obs_aliased",
-                    "obs_shuffled"),
-    "action": ("spec_action", "dead_action", "action_bounds"),
-    "reward": ("spec_reward_dominance", "spec_alive_bonus", "spec_sparse_reward", "reward_sign", "reward_sign_flips",
-               "reward_unbounded", "alive_bonus_beats_finishing", "shaping_farmable", "shaping_not_potential"),
-    "mdp": ("spec_horizon", "spec_discount", "spec_observability", "termination_as_truncation",
-            "time_limit_as_termination", "never_ends", "spec_control_rate", "seed_ignored"),
-    "strategy": ("spec_algorithm",),
-    "architecture": ("spec_batch", "spec_buffer_kind", "spec_placement", "spec_policy_lag"),
-    "multi_agent": ("spec_agents",),
-    "hierarchy": ("spec_hierarchy",),
-    "imitation": ("spec_demonstrations",),
-    "offline": ("spec_offline",),
-    "preferences": ("spec_preferences",),
-    "randomisation": ("spec_randomisation",),
-    "curriculum": ("spec_curriculum",),
-    "evaluation": ("spec_evaluation",),
-    "robustness": ("spec_robustness",),
-}  # fmt: skip
-"""The rules that speak about a section."""
 
 
 def steps_of(spec: ProblemSpec, checked: CheckedSpec) -> list[WorkflowStep]:

@@ -28,6 +28,10 @@ WAITS_PER_STEP = 0.5
 """From so many waits per step on, an environment waits."""
 LEARNER_SECONDS = 40e-6
 """CPU time per step of rlx's own PPO on a small network (`bench/train.md`). Environments cannot make it faster."""
+MOST_SECONDS_PER_COUNT = 5.0
+"""A number of environments is not tried if its first steps alone would take longer."""
+FIRST_STEPS = 7
+"""So many steps of each environment are the fewest that a measurement needs."""
 WORTHWHILE = 0.1
 """More environments must save this share of the training time."""
 FEWEST = 8
@@ -50,10 +54,13 @@ class Throughput:
 def measure_throughput(env: Env, *, root: Path, counts: tuple[int, ...] = COUNTS) -> Throughput:
     """Measure several numbers of environments, and choose the smallest one near the shortest training time.
 
-    It stops as soon as twice as many environments no longer save time. Fewer environments give more updates per step.
+    It stops as soon as twice as many environments no longer save time, or if steps are too slow to go on. Fewer
+    environments give more updates per step.
     """
     seconds: dict[int, float] = {}
     for count in counts:
+        if seconds and FIRST_STEPS * count * max(seconds.values()) > MOST_SECONDS_PER_COUNT:
+            break
         seconds[count] = step_seconds(env, root=root, count=count)
         if count > FEWEST and not _saves(seconds[count], seconds[count // 2]):
             break

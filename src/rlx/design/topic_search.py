@@ -2,48 +2,141 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
 from rlx.design.knowledge_card import cards
-from rlx.design.recipe_index import recipe_title
+from rlx.design.recipe_index import recipe_path
 from rlx.design.signals import MEANINGS, WORDS
 from rlx.design.topic_table import TOPICS, WORKFLOWS, DesignTopic, Workflow, cards_of
 from rlx.design.word_match import word_stems
 from rlx.diagnose.rules import NAMES
 
-LEAST_SCORE = 0.5
-"""A sentence about something else shares at most common words with a topic."""
 MOST_UNKNOWN = 0.2
 MOST_UNKNOWN_ANCHORED = 0.5
 """A sentence about RL hardly uses words that no card and no topic uses. It may use more if it has an anchor."""
-TEXT_WEIGHT = 0.5
+TEXT_WEIGHT = 0.3
 """A word of a topic's cards and recipes counts less than one of its own words."""
+EVERYDAY = word_stems("agent policy train learn rl model")
+EVERYDAY_WEIGHT = 0.5
+"""Words of nearly every question about RL tell little, though some topics list them."""
+SYNONYM_WEIGHT = 0.7
+"""A word that no topic uses counts as its synonyms, a little less."""
+CROWD = 0.4
+"""How much less a word counts in each topic if several topics use it: 0 not at all, 1 in full."""
+LEAST_SHARED = 1.6
+"""A sure topic shares two of its own words, or one and two of its text: one (`explain`) also occurs elsewhere."""
 OTHER_FIELDS = word_stems(
     "app bank bert birthday book boosting boss browser cat chatbot chemical children churn classifier coffee "
     "commit company contract cook css database dockerfile dog email employee essay film flight football guitar "
     "hiking holiday homework hotel html insurance invoice javascript kid kitchen kubernetes landlord laptop "
-    "lawyer letter llm loan logistic loyalty market meeting menu mortgage movie mri music novel parcel party "
+    "lawyer letter llm loan logistic loyalty market meeting menu mortgage movie mri music novel parcel "
     "passport password pet phone photo price printer quiz reactjs recipe regression retirement roof salary school "
     "server shop shopping song spreadsheet sql stamp startup student tax theatre tour travel university weather "
     "web website wedding wifi workout"
 )
-"""Words that do not occur in questions about reinforcement learning, though the words around them do."""
+"""Words of other fields, though the words around them may also be used in reinforcement learning. A word that a card
+uses too (`print`, `student`) does not count."""
 ANCHORS = word_stems(
     "action actor agent controller critic env environment episode gamma gym gymnasium learner mujoco observation "
     "policy ppo reinforcement replay reward rl robot rollout sac seed simulation simulator trajectory training"
 )
 """Words that hardly any other field uses together: a sentence with one of them may have more unknown words."""
+SYNONYMS = tuple(
+    word_stems(group)
+    for group in (
+        "measurement reading signal sensor observation",
+        "imu gyro accelerometer encoder sensor",
+        "credit reward",
+        "incentive reward",
+        "score return",
+        "mp4 avi clip video",
+        "picture photo rgb webcam image camera",
+        "expensive pricey costly slow",
+        "inexpensive quick fast cheap",
+        "lag latency delay",
+        "collide bump collision obstacle",
+        "hit crash collision",
+        "teammate partner colleague crew agents",
+        "enemy rival opponent adversary",
+        "person human people",
+        "tutor mentor teacher expert",
+        "show demo demonstration",
+        "copy mimic imitate imitation",
+        "jerky shake jitter oscillate unstable",
+        "blow explode diverge nan",
+        "stall stagnate plateau flat",
+        "decay drop collapse",
+        "box folder disk save",
+        "power outage interrupted resume",
+        "pc computer machine",
+        "notebook workstation machine",
+        "nvidia cuda gpu",
+        "hpc slurm cluster",
+        "coder script code",
+        "labeller rater annotator",
+        "vote prefer preference",
+        "opinion judge preference",
+        "chart graph plot curve",
+        "trustworthy trust reliable",
+        "repeatable reproducible deterministic seed",
+        "identical equal deterministic",
+        "go2 a1 spot anymal quadruped",
+        "atlas digit h1 cassie humanoid",
+        "turtlebot husky jackal mobile robot",
+        "plug connector socket usb insertion peg",
+        "shirt laundry towel cloth deformable",
+        "cup mug bottle object",
+        "glove fingertip hand dexterous",
+        "boss milestone waypoint subgoal",
+        "planner manager",
+        "brain network policy",
+        "controller policy",
+        "rule strategy policy",
+        "cue hint memory",
+        "recall remember memory",
+        "logged history recorded dataset",
+        "csv parquet json file format",
+        "price cost",
+        "forbidden disallowed invalid mask",
+        "magnitude range scale",
+        "standardise scale normalise",
+        "frame picture image",
+        "payload mass",
+        "slippery friction",
+        "rain fog snow weather conditions shift",
+        "tweak adjust tune",
+        "setting parameter",
+        "beginner easy",
+        "expert demonstration",
+        "wander explore exploration",
+        "stuck plateau",
+        "cheat exploit hacking",
+        "cooperate collaborate team",
+        "compete versus competitive",
+        "league elo rating",
+        "sensitive brittle robust",
+        "reason why explain",
+        "highlight saliency",
+        "average mean",
+        "spread variance deviation",
+        "size capacity",
+        "core cpu",
+        "bug defect wrong",
+    )
+)
+"""Groups of words with similar meanings, for words that no topic uses."""
 
 
 @dataclass(frozen=True)
 class TopicWords:
-    """The stems of a topic's own words, and those of its cards and recipes."""
+    """The weights of the stems of a topic, and which of them are its own words."""
 
     topic: DesignTopic | Workflow
     own: frozenset[str]
-    text: frozenset[str]
+    weights: dict[str, float]
 
 
 @cache
@@ -54,11 +147,18 @@ def _topics() -> tuple[TopicWords, ...]:
         own = word_stems(f"{topic.words} {topic.title} {topic.name}")
         parts = []
         if isinstance(topic, DesignTopic):
-            chosen = [known[card_id] for card_id in cards_of(topic.name)]
-            parts += [f"{card.claim} {card.when} {card.action.change}" for card in chosen]
-            parts += [recipe_title(recipe) for recipe in topic.recipes]
-        rows.append(TopicWords(topic, own, word_stems(" ".join(parts)) - own))
+            for card in (known[card_id] for card_id in cards_of(topic.name)):
+                parts += [card.claim, card.when, card.not_when, card.action.change, card.uncertainty]
+            parts += [_explanations(recipe_path(recipe).read_text(encoding="utf-8")) for recipe in topic.recipes]
+            parts += [topic.check.replace("_", " "), topic.why_no_recipe]
+        weights = {**dict.fromkeys(word_stems(" ".join(parts)), TEXT_WEIGHT), **dict.fromkeys(own, 1.0)}
+        rows.append(TopicWords(topic, own, weights))
     return tuple(rows)
+
+
+def _explanations(source: str) -> str:
+    """Return the docstrings of a recipe."""
+    return " ".join(source.split('"""')[1::2])
 
 
 @cache
@@ -67,52 +167,87 @@ def _vocabulary() -> frozenset[str]:
     parts = [f"{card.not_when} {card.uncertainty} {card.check.metric}" for card in cards()]
     parts += [*MEANINGS.values(), *(word for words in WORDS.values() for word in words)]
     parts += [name.replace("_", " ") for name in NAMES]
-    return word_stems(" ".join(parts)).union(*(row.own | row.text for row in _topics()))
+    parts += [f"{card.claim} {card.when} {card.action.change}" for card in cards()]
+    return word_stems(" ".join(parts)).union(*(row.own for row in _topics()))
 
 
 @cache
-def _counts() -> tuple[Counter[str], Counter[str]]:
-    """Return in how many topics a stem occurs: among their own words, and anywhere."""
-    own = Counter(word for row in _topics() for word in row.own)
-    anywhere = Counter(word for row in _topics() for word in row.own | row.text)
-    return own, anywhere
+def _tellings() -> dict[str, float]:
+    """Return how much each stem tells: the fewer topics use it, the more."""
+    topics = Counter(word for row in _topics() for word in row.weights)
+    mass: Counter[str] = Counter()
+    for row in _topics():
+        mass.update(row.weights)
+    return {word: math.log(1 + len(_topics()) / topics[word]) / mass[word] ** CROWD for word in topics}
 
 
 def nearest_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workflow]:
-    """Return the topics whose words fit a sentence best, each rare word counting more; none if nothing fits."""
-    words = {word for word in word_stems(sentence) if not word.isdigit()}
-    if not words or words & OTHER_FIELDS or _is_foreign(words):
+    """Return the topics that surely fit a sentence, the best first; none if it may be about another field."""
+    words = _words(sentence)
+    if not words or _is_foreign(words):
         return []
-    scored = [(_score(words, row), row.topic) for row in _topics()]
-    scored.sort(key=lambda pair: -pair[0])
-    return [topic for score, topic in scored[:most] if score >= LEAST_SCORE]
+    best = _ranked(words)[:most]
+    if not any(_is_sure(words, row) for row in best):
+        return []
+    return [row.topic for row in best]
 
 
-def closest_topic(sentence: str) -> DesignTopic | Workflow | None:
-    """Return the topic that shares the most telling words with a sentence, for a hint; none if it shares no word."""
-    words = set(word_stems(sentence))
-    own, _ = _counts()
-    scored = [(sum(1 / own[word] for word in words & row.own), row.topic) for row in _topics()]
-    score, topic = max(scored, key=lambda pair: pair[0])
-    if not score or words & OTHER_FIELDS:
-        return None
-    return topic
+def likely_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workflow]:
+    """Return the topics that share the most telling words with a sentence, even if that may be chance."""
+    words = _words(sentence)
+    best = _ranked(words)[:most]
+    if words & _other_fields() and not any(_is_sure(words, row) for row in best):
+        return []
+    return [row.topic for row in best]
 
 
-def _is_foreign(words: set[str]) -> bool:
+def _words(sentence: str) -> frozenset[str]:
+    return frozenset(word for word in word_stems(sentence) if not word.isdigit())
+
+
+@cache
+def _other_fields() -> frozenset[str]:
+    return OTHER_FIELDS - _vocabulary()
+
+
+def _is_foreign(words: frozenset[str]) -> bool:
     """Return whether too many words are unknown to every card and topic."""
+    if words & _other_fields():
+        return True
     limit = MOST_UNKNOWN
     if words & ANCHORS:
         limit = MOST_UNKNOWN_ANCHORED
-    return len(words - _vocabulary()) > limit * len(words)
+    unknown = words - (_vocabulary() - OTHER_FIELDS)
+    return len(unknown) > limit * len(words)
 
 
-def _score(words: set[str], row: TopicWords) -> float:
-    """Return how well words fit a topic. Two must be shared: one alone (`explain`, `fix`) also occurs elsewhere."""
-    own, anywhere = _counts()
-    shared = words & row.own
-    mentioned = words & row.text
-    if len(shared) + TEXT_WEIGHT * len(mentioned) < min(1.5, len(words)):
-        return 0.0
-    score = sum(1 / own[word] for word in shared)
-    return score + sum(TEXT_WEIGHT / anywhere[word] for word in mentioned)
+def _ranked(words: frozenset[str]) -> list[TopicWords]:
+    """Return the topics that share a word with a sentence, the best first."""
+    tellings = _tellings()
+    asked = _with_synonyms(words)
+    scored = []
+    for row in _topics():
+        score = sum(
+            weight * row.weights[word] * tellings[word] for word, weight in asked.items() if word in row.weights
+        )
+        if score:
+            scored.append((score, row))
+    scored.sort(key=lambda pair: -pair[0])
+    return [row for _, row in scored]
+
+
+def _with_synonyms(words: frozenset[str]) -> dict[str, float]:
+    """Return the weights of words. One that no topic uses is replaced by its synonyms."""
+    used = _tellings()
+    asked = {word: EVERYDAY_WEIGHT if word in EVERYDAY else 1.0 for word in words if word in used}
+    for word in words - set(asked):
+        for group in SYNONYMS:
+            if word in group:
+                asked.update({other: SYNONYM_WEIGHT for other in group & set(used) if other not in asked})
+    return asked
+
+
+def _is_sure(words: frozenset[str], row: TopicWords) -> bool:
+    telling = words - EVERYDAY
+    shared = sum(row.weights.get(word, 0.0) for word in telling)
+    return shared >= max(1.0, min(LEAST_SHARED, len(telling)))

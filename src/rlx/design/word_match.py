@@ -21,6 +21,8 @@ ENDINGS = re.compile(
     r"(?:i[sz]ations?|i[sz](?:es?|ed|ers?|ing)|ations?|at(?:es?|ed|ing|ors?)|abilit(?:y|ies)|[ai]ble|ements?|ions?|"
     r"ings?|ally|ed|ers?|es|s|e|y|ies)$"
 )
+SHORT_NAMES = ("q",)
+"""Single letters that name something: the action values of Q-learning."""
 SHORTEST_STEM = 3
 
 
@@ -28,7 +30,7 @@ def words_by_stem(text: str) -> dict[str, str]:
     """Return the words of a text by their stem: the word without an ending that varies (plural, -ing, -ed, -ation)."""
     words: dict[str, str] = {}
     for word in re.findall(r"[a-z0-9]+", text.lower()):
-        if word not in COMMON_WORDS and len(word) > 1:
+        if word not in COMMON_WORDS and (len(word) > 1 or word in SHORT_NAMES):
             words[_stem(word)] = word
     return words
 

@@ -161,3 +161,125 @@ def test_integrated_gradients_are_those_of_captum() -> None:
     expected = explainer.attribute(torch.tensor(inputs)[None], n_steps=400)[0].numpy()
     ours = attributions(network, inputs, np.zeros(5), steps=400)
     np.testing.assert_allclose(ours, expected, atol=1e-4)
+
+
+def test_the_expectiles_of_iql_are_those_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    from rlx.design.recipes.from_data.iql import expectile
+
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=20)
+    weights = rng.integers(1, 5, size=20).astype(float)
+    for tau in (0.1, 0.5, 0.9):
+        expected = stats.expectile(values, alpha=tau, weights=weights)
+        assert expectile(values, weights, tau=tau) == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_conservative_term_of_cql_is_the_gradient_of_torch() -> None:
+    """Without a temporal difference one sweep moves the values down the gradient of E[log Σ exp Q − Q(data)]."""
+    import torch
+
+    from rlx.design.recipes.from_data.cql import mixed_data, q_learning
+    from rlx.design.recipes.small_worlds import grid
+
+    mdp = grid(3, slip=0.1)
+    data = mixed_data(mdp, np.random.default_rng(0), episodes=5)
+    start = q_learning(mdp, data, conservatism=0.0, sweeps=1)
+    step = q_learning(mdp, data, conservatism=1.0, sweeps=1) - start
+    table = torch.zeros((mdp.states, mdp.actions), dtype=torch.float64, requires_grad=True)
+    losses = [
+        torch.logsumexp(table[state], dim=0) - torch.stack([table[state, row.action] for row in rows]).mean()
+        for state in range(mdp.states)
+        if (rows := [row for row in data if row.state == state])
+    ]
+    torch.stack(losses).sum().backward()
+    assert table.grad is not None
+    np.testing.assert_allclose(step, -table.grad.numpy(), atol=1e-12)
+
+
+def test_the_discriminator_of_gail_learns_as_with_torchs_loss() -> None:
+    """Its gradient is that of the binary cross-entropy, and its reward is log D."""
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
+
+    from rlx.design.recipes.from_data.gail import discriminator_gradient, reward_of
+
+    rng = np.random.default_rng(5)
+    wanted, shown = rng.dirichlet(np.ones(12), size=2).reshape(2, 3, 4)
+    logits = rng.normal(size=(3, 4))
+    table = torch.tensor(logits, requires_grad=True)
+    loss = binary_cross_entropy_with_logits(table, torch.ones(3, 4), weight=torch.tensor(wanted), reduction="sum")
+    loss = loss + binary_cross_entropy_with_logits(
+        table, torch.zeros(3, 4), weight=torch.tensor(shown), reduction="sum"
+    )
+    loss.backward()
+    assert table.grad is not None
+    np.testing.assert_allclose(discriminator_gradient(logits, wanted, shown), -table.grad.numpy(), atol=1e-12)
+    np.testing.assert_allclose(reward_of(logits), logsigmoid(torch.tensor(logits)).numpy(), atol=1e-12)
+
+
+def test_the_reward_models_fit_is_a_step_of_torch() -> None:
+    import torch
+    from torch.nn.functional import logsigmoid
+
+    from rlx.design.recipes.from_data.reward_model import RewardModel, pairs
+
+    rng = np.random.default_rng(6)
+    winners, losers = pairs(rng, 30, rng.normal(size=5))
+    model = RewardModel(5)
+    model.weights = 0.1 * rng.normal(size=5)
+    weights = torch.tensor(model.weights, requires_grad=True)
+    gaps = [torch.tanh(torch.tensor(side) @ weights).sum(dim=1) for side in (winners, losers)]
+    loss = -logsigmoid(gaps[0] - gaps[1]).mean() + 0.5e-3 * (weights**2).sum()
+    loss.backward()
+    assert weights.grad is not None
+    expected = model.weights - 0.5 * weights.grad.numpy()
+    model.fit(winners, losers, steps=1, rate=0.5)
+    np.testing.assert_allclose(model.weights, expected, atol=1e-12)
+
+
+def test_running_statistics_are_those_of_stable_baselines3() -> None:
+    running = pytest.importorskip("stable_baselines3.common.running_mean_std")
+    from rlx.design.recipes.networks.running_statistics import RunningStatistics
+
+    rng = np.random.default_rng(7)
+    ours = RunningStatistics(3)
+    theirs = running.RunningMeanStd(epsilon=0.0, shape=(3,))
+    for size in (5, 1, 40, 7):
+        batch = rng.normal([5.0, 0.0, -3.0], [2.0, 0.1, 50.0], size=(size, 3))
+        ours.update(batch)
+        theirs.update(batch)
+    np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-9)
+    np.testing.assert_allclose(ours.variance, theirs.var, rtol=1e-9)
+
+
+def test_advantages_are_those_of_stable_baselines3() -> None:
+    buffers = pytest.importorskip("stable_baselines3.common.buffers")
+    import torch
+    from gymnasium import spaces
+
+    from rlx.design.recipes.networks.ppo_losses import gae
+
+    rng = np.random.default_rng(8)
+    steps = 30
+    rewards = rng.normal(size=steps)
+    values = rng.normal(size=steps + 1)
+    ended = rng.random(steps) < 0.2
+    space = spaces.Box(-1, 1, (1,))
+    buffer = buffers.RolloutBuffer(steps, space, space, gae_lambda=0.9, gamma=0.97)
+    for step in range(steps):
+        is_start = np.array([step == 0 or bool(ended[step - 1])])
+        value = torch.tensor([[values[step]]], dtype=torch.float32)
+        nothing = np.zeros((1, 1), np.float32)
+        buffer.add(nothing, nothing, rewards[step : step + 1], is_start, value, torch.zeros(1))
+    buffer.compute_returns_and_advantage(torch.tensor([[values[-1]]]), ended[-1:])
+    ours = gae(rewards, values, ended, gamma=0.97, lam=0.9)
+    np.testing.assert_allclose(ours, buffer.advantages[:, 0], atol=1e-5)
+
+
+def test_the_interquartile_mean_is_the_trimmed_mean_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    from rlx.design.recipes.measuring.interquartile_mean import interquartile_mean
+
+    scores = np.random.default_rng(9).normal(size=(6, 12))
+    np.testing.assert_allclose(interquartile_mean(scores), stats.trim_mean(scores, 0.25, axis=-1), rtol=1e-12)

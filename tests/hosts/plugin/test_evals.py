@@ -76,7 +76,7 @@ def test_the_topics_cases_pass_with_a_router_that_asks_rlx_docs() -> None:
         refuse_other_format(case)
         if not is_passed(case, calls_of_a_router(case["execution"]["prompt"])):
             failed.append(case["name"])
-    assert len(failed) <= 1, failed  # a dog in training is the near miss that is not told apart
+    assert len(failed) <= 1, failed  # a load test under stress is the near miss that is not told apart
 
 
 def test_a_router_that_always_calls_a_skill_fails_the_near_misses() -> None:

@@ -1,8 +1,8 @@
 """Print a page: documentation, an agent's skill or reference, a design topic or a recipe. Without a topic, list them.
 
-Several words are a question: rlx names the two topics that fit best. A design topic prints its cards, check, recipes
-and command. A recipe prints its source, to read and to copy. --run runs the recipes of a topic: each one checks its
-claims about measured numbers. If a claim fails, the exit code is 1.
+Several words are a question: rlx names the two topics that fit best, and says if it is not sure. A design topic prints
+its cards, check, recipes and command. A recipe prints its source, to read and to copy. --run runs the recipes of a
+topic: each one checks its claims about measured numbers. If a claim fails, the exit code is 1.
 
 Example: rlx docs
          rlx docs quickstart
@@ -63,20 +63,17 @@ def run(args: Args) -> Data:
 
 
 def _answer(question: str) -> Data:
-    """Return the topics that a question is about."""
-    from rlx.design.topic_search import closest_topic, nearest_topics
+    """Return the topics that a question is about. If it shares few words with any, the closest ones are a guess."""
+    from rlx.design.topic_search import likely_topics, nearest_topics
     from rlx.hosts.agents.topic_skills import skill_of
 
-    found = nearest_topics(question)
+    sure = nearest_topics(question)
+    found = sure or likely_topics(question)
     if not found:
-        near = closest_topic(question)
-        hint = f"rlx docs {ALL_TOPICS}"
-        if near is not None:
-            hint = f"rlx docs {near.name} is the closest topic; rlx docs {ALL_TOPICS} lists all"
-        raise NotFound(f"no topic fits `{question}` well", hint=hint)
+        raise NotFound(f"no topic fits `{question}`", hint=f"rlx docs {ALL_TOPICS}")
     rows = [{"topic": topic.name, "title": topic.title, "skill": skill_of(topic), "command": topic.command}
             for topic in found]  # fmt: skip
-    return {"question": question, "found": rows, "next": f"rlx docs {found[0].name}"}
+    return {"question": question, "is_sure": bool(sure), "found": rows, "next": f"rlx docs {found[0].name}"}
 
 
 def _is_design(name: str) -> bool:
@@ -157,7 +154,12 @@ def render(data: Data) -> str:
         return str(data["text"])
     if "found" in data:
         rows = [[row["topic"], row["title"], row["command"]] for row in data["found"]]
-        return f"{table(['topic', 'title', 'command'], rows)}\nnext: {data['next']}"
+        lines = [table(["topic", "title", "command"], rows), f"next: {data['next']}"]
+        if not data["is_sure"]:
+            lines.insert(
+                1, f"not sure: your words and these topics share little; rlx docs {ALL_TOPICS} lists all topics"
+            )
+        return "\n".join(lines)
     if "runs" in data:
         return "\n\n".join(_run_lines(row) for row in data["runs"])
     if "recipes" in data:

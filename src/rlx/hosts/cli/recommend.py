@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rlx.errors import UsageError
 from rlx.hosts.cli.arguments import Args, Data, Parser
-from rlx.hosts.cli.format import figure, timespan
+from rlx.hosts.cli.format import timespan
 from rlx.hosts.cli.output import labelled
 
 SHOWN = 4
@@ -62,6 +62,8 @@ def run(args: Args) -> Data:
         "written": written,
     }
     answer["next"] = _next(args, written)
+    if any(finding.severity == "high" for finding in profile.findings):
+        answer["next"] = f"rlx check env {shlex.quote(args.env)}"
     return answer
 
 
@@ -91,8 +93,7 @@ def render(data: Data) -> str:
     rates = data["throughput"]["steps_per_second"]
     head = labelled({
         data["env"]: f"{measured['observation']} → {measured['action']}",
-        "measured": f"{figure(measured['step_microseconds'])} µs per step, horizon {measured['horizon']}, "
-        f"reward density {measured['reward_density']:.1%}",
+        "measured": _measured(measured),
         "environments": f"{data['throughput']['num_envs']} ("
         + ", ".join(f"{count}: {rate:,}/s" for count, rate in rates.items()) + ")",
         "sure": f"{data['confidence']}: {data['because']}",
@@ -110,6 +111,18 @@ def render(data: Data) -> str:
         blocks.append("\n".join(lines))
     blocks.append(labelled({"settle": " against ".join(data["settle"]), "wrote": data["written"]}))
     return "\n\n".join([*filter(None, blocks), f"next: {data['next']}"])
+
+
+def _measured(measured: Data) -> str:
+    from rlx.design.recommend import step_text
+
+    horizon = f"horizon {measured['horizon']}"
+    if not measured["is_horizon_known"]:
+        horizon = "horizon not known (no episode ended)"
+    density = f"reward density {measured['reward_density']:.1%}"
+    if not measured["is_density_known"]:
+        density = "reward density not known (too few steps)"
+    return f"{step_text(measured['step_microseconds'])} per step, {horizon}, {density}"
 
 
 def _settings(config: Data) -> str:

@@ -56,16 +56,17 @@ def q_learning(mdp: TabularMdp, data: list[Transition], *, conservatism: float, 
     rewards = np.array([step.reward for step in data])
     after = np.array([step.next_state for step in data])
     is_open = np.array([not step.terminated for step in data])
-    counts = np.maximum(counts_of(mdp, data), 1)
-    visits = counts.sum(axis=1, keepdims=True)
-    shares = counts_of(mdp, data) / visits
+    tried = counts_of(mdp, data)
+    visits = tried.sum(axis=1, keepdims=True)
+    shares = tried / np.maximum(visits, 1)
+    counts = np.maximum(tried, 1)
     values = np.zeros((mdp.states, mdp.actions))
     for _ in range(sweeps):
         targets = rewards + mdp.gamma * is_open * values[after].max(axis=1)
         errors = np.zeros_like(values)
         np.add.at(errors, (states, actions), targets - values[states, actions])
         # the gradient of log Σ exp Q is softmax(Q), that of the data's mean value is the share of each action
-        values += 0.5 * errors / counts - conservatism * (softmax(values) - shares)
+        values += 0.5 * errors / counts - conservatism * (visits > 0) * (softmax(values) - shares)
     return values
 
 

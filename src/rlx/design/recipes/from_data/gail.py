@@ -45,6 +45,19 @@ def expert_occupancy(mdp: TabularMdp, expert: Floats, rng: np.random.Generator, 
     return pairs / pairs.sum()
 
 
+def discriminator_gradient(logits: Floats, wanted: Floats, shown: Floats) -> Floats:
+    """Return the gradient of the log-likelihood that the expert's pairs are real and the learner's are not."""
+    guess = 1 / (1 + np.exp(-logits))
+    gradient: Floats = wanted * (1 - guess) - shown * guess
+    return gradient
+
+
+def reward_of(logits: Floats) -> Floats:
+    """Return log D."""
+    reward: Floats = -np.log1p(np.exp(-logits))
+    return reward
+
+
 def imitate(mdp: TabularMdp, wanted: Floats, *, rounds: int) -> tuple[Floats, float]:
     """Alternate discriminator and policy; return the policy and the discriminator's last accuracy."""
     logits = np.zeros_like(wanted)
@@ -52,10 +65,9 @@ def imitate(mdp: TabularMdp, wanted: Floats, *, rounds: int) -> tuple[Floats, fl
     policy = softmax(values)
     for _ in range(rounds):
         shown = occupancy(mdp, policy)
-        guess = 1 / (1 + np.exp(-logits))
-        logits += 50.0 * (wanted * (1 - guess) - shown * guess)  # gradient of the log-likelihood
+        logits += 50.0 * discriminator_gradient(logits, wanted, shown)
         logits = np.clip(logits, -6, 6)
-        reward = -np.log1p(np.exp(-logits))  # log D
+        reward = reward_of(logits)
         for _ in range(20):
             soft = np.log(np.exp(values).sum(axis=1)) * ~mdp.ends
             values = reward + mdp.gamma * mdp.transitions @ soft

@@ -9,13 +9,16 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from rlx.errors import UsageError
 from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.format import timespan
 from rlx.hosts.cli.output import labelled
 
 
 def arguments(parser: Parser) -> None:
     parser.add_argument("--env", required=True, metavar="ENV", help="an id, module:Class or file.py:Class")
     parser.add_argument("--task", default="", metavar="TEXT", help="one sentence; its words select cards")
+    parser.add_argument("--seconds", default="3", metavar="TIME", help="play at most this long (default: %(default)s)")
     parser.add_argument("-o", "--out", type=Path, default=Path("spec.yaml"), metavar="FILE", help="default: spec.yaml")
 
 
@@ -27,7 +30,10 @@ def run(args: Args) -> Data:
     from rlx.runs import project
 
     refuse_existing(args.out)
-    spec = draft_spec(Env(id=args.env), root=project.tree(), task=args.task)
+    seconds = timespan(args.seconds)
+    if seconds <= 0:
+        raise UsageError(f"--seconds {args.seconds}: must be above 0", hint="--seconds 3")
+    spec = draft_spec(Env(id=args.env), root=project.tree(), task=args.task, seconds=seconds)
     text = dump_spec(
         spec, head=f"Measured on {args.env} by rlx spec new. Change the plan; `rlx check spec` compares it."
     )
@@ -48,6 +54,6 @@ def render(data: Data) -> str:
     return labelled({
         "wrote": data["spec"],
         "algorithm": f"{data['algorithm']} ({why})",
-        "horizon": data["horizon"],
+        "horizon": data["horizon"] or "not known: no episode ended in play (--seconds 60 plays longer)",
         "next": data["next"],
     })  # fmt: skip
