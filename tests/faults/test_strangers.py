@@ -288,6 +288,29 @@ def test_neither_browser_nor_agent_starts_what_a_strangers_files_name(mail: Lab,
             assert not trace.exists(), tool["name"]
 
 
+@pytest.mark.slow
+def test_a_sweep_a_campaign_and_a_study_that_were_copied_into_ones_own_project_start_nothing(
+    theirs: Path, tmp_path: Path
+) -> None:
+    trace = theirs.parent / "PWNED"
+    mail = mailed(theirs, tmp_path / "mail", trace=trace)
+    for item in (mail / ".rlx/sweeps/hunt", mail / RESEARCH / "quest", mail / ".rlx/tasks/line/studies/walk"):
+        (item / project.MADE_HERE).write_text(f"{item.stat().st_ino:x}")  # as if they had guessed it
+    own = Lab(tmp_path / "own")
+    shutil.copytree(theirs, own.root, symlinks=True, ignore=shutil.ignore_patterns(".rlx", "runs"))  # the repository
+    project.mark_own(own.root)
+    for name in (".rlx/sweeps", ".rlx/tasks", str(RESEARCH), "runs"):
+        shutil.copytree(mail / name, own.root / name, dirs_exist_ok=True, symlinks=True)
+    for words in (
+        ("sweep", "resume", "hunt"), ("research", "resume", "quest"), ("study", "rehearse"),
+        ("check", "candidate", "c001"), ("launch", "baseline"),
+        ("launch", "baseline", "--phase", "smoke", "--seeds", "1"),
+    ):  # fmt: skip
+        code, told, errors = own._called(list(words))
+        assert not trace.exists(), words
+        assert code == 4, (words, told, errors)
+
+
 def test_every_command_stands_in_a_table() -> None:
     tables = (*READS_PROJECT, *READS_RUN, *READS_SWEEP, *READS_STUDY, *LAB)
     tried = {" ".join(words[:2]) for words in tables} | {words[0] for words in tables}
