@@ -46,6 +46,15 @@ def test_light_commands_import_nothing_heavy(argv: list[str], tmp_path: Path) ->
     assert "HEAVY []" in done.stdout, done.stdout + done.stderr
 
 
+def test_children_of_rlx_import_nothing_from_the_current_folder() -> None:
+    """`python -m` looks there first, and a stranger's project may hold an `rlx.py`."""
+    started = re.compile(r"""sys\.executable,((?: "-\w",)*) "-m",""")
+    found = {path.name: started.findall(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    options = {name: flags for name, flags in found.items() if flags}
+    assert len(options) > 8
+    assert all('"-P"' in each for flags in options.values() for each in flags), options
+
+
 def test_importing_rlx_costs_nothing_heavy() -> None:
     code = f"import sys, rlx; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -231,7 +231,7 @@ def run_rlx_child(
 
     What it prints on stderr is passed on. A child that takes too long is killed: it then has the exit code of SIGKILL.
     """
-    command = [sys.executable, "-m", "rlx", *words]
+    command = [sys.executable, "-P", "-m", "rlx", *words]
     process = subprocess.Popen(
         command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,21 @@ def wrapped(root: Path, tmp: Path) -> Run:
     return Run(run.path)
 
 
+def own_program(root: Path, tmp: Path) -> Run:
+    """Put a run into `runs/` whose config names a program that trains it."""
+    program = f"command: {{train: [touch, {root / 'PWNED'}, '{{seed}}', '{{overrides}}']}}\n"
+    run = make_run(root, "theirs", {0: GOOD})
+    path = run.path / "config_snapshot.yaml"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(("backend:", "command:"))]
+    path.write_text("\n".join([*lines, "backend: command", program]))
+    metadata = run.path / "metadata.json"
+    metadata.write_text(metadata.read_text().replace('"fast"', '"command"'))
+    (run.path / ".folder").write_text(f"{run.path.stat().st_ino:x}")  # as if they had guessed it
+    shutil.rmtree(run.path / "seed_0" / "checkpoints")
+    assert Run(run.path).config["backend"] == "command"
+    return Run(run.path)
+
+
 def renamed(run: Run, env: str) -> Run:
     path = run.path / "config_snapshot.yaml"
     path.write_text(path.read_text().replace("CartPole-v1", env))
@@ -72,17 +88,23 @@ def renamed(run: Run, env: str) -> Run:
     return Run(run.path)
 
 
-STRANGERS: tuple[Make, ...] = (elsewhere, unpacked, copied_module, copied_file, linked_file, wrapped)
+STRANGERS: tuple[Make, ...] = (elsewhere, unpacked, copied_module, copied_file, linked_file, wrapped, own_program)
 RUNS_CODE = (
     ("eval", "RUN"), ("eval", "RUN:best"), ("eval", "own_001", "--like", "RUN"), ("video", "RUN"), ("stress", "RUN"),
     ("probe", "RUN", "gravity=1,2"), ("review", "RUN"), ("resume", "RUN"), ("resume", "RUN", "--prove"),
     ("train", "--more", "RUN", "--seeds", "1"), ("noise", "RUN", "--aa"), ("advisor", "RUN", "--execute"),
     ("research", "RUN", "--budget", "80"), ("replay", "RUN"), ("explain", "RUN"), ("check", "env", "RUN"),
+    ("settle", "RUN", "RUN", "-s", "algo.gamma=0.9"), ("train", "RUN/config_snapshot.yaml"),
+    ("settle", "RUN/config_snapshot.yaml", "RUN"), ("noise", "RUN/config_snapshot.yaml"),
+    ("sweep", "RUN/config_snapshot.yaml", "-p", "algo.gamma=0.9,0.99", "--trials", "2"),
+    ("resume", "RUN", "--fork", "-s", "algo.total_timesteps=4096"),
+    ("check", "env", "RUN/config_snapshot.yaml"),
 )  # fmt: skip
 READS = (
     ("info", "RUN"), ("diagnose", "RUN"), ("analyze", "RUN"), ("suggest", "RUN"), ("summarize", "RUN"), ("logs", "RUN"),
     ("reflect", "RUN"), ("plot", "RUN"), ("compare", "own_001", "RUN"), ("export", "RUN", "--to", "csv", "--out", "-"),
-    ("export", "RUN:best", "--to", "sb3"), ("ls",), ("explain-metrics", "RUN"), ("watch", "RUN", "--timeout", "1"),
+    ("export", "RUN:best", "--to", "sb3"), ("export", "RUN:best", "--to", "dataset", "--episodes", "1"),
+    ("ls",), ("explain-metrics", "RUN"), ("watch", "RUN", "--timeout", "1"),
     ("config", "diff", "own_001", "RUN"), ("config", "show", "RUN"), ("recommend", "RUN"), ("report", "RUN"),
     ("advisor", "RUN"), ("note", "RUN", "seen"), ("tag", "RUN", "seen"), ("wait", "RUN", "--timeout", "1"),
 )  # fmt: skip
@@ -101,14 +123,16 @@ def test_no_command_executes_what_a_strangers_run_names(
     if run.path.parent != project.root / "runs":
         name = str(run.path)
     for words in (*RUNS_CODE, *READS):
-        done = project._call([word.replace("RUN", name) for word in words])
+        done = project._call([word.replace("RUN/", f"{run.path}/").replace("RUN", name) for word in words])
         assert not (project.root / "PWNED").exists(), words
         assert "Traceback" not in done.stderr, done.stderr
         if words in RUNS_CODE:
             assert done.returncode != 0, (words, done.stdout)
     refused = project._call(["eval", name])
-    assert "names code to run" in refused.stderr
+    assert refused.returncode == 4
     assert "--trust" in refused.stderr
+    if make is own_program:  # only training starts it
+        return
     project._call(["eval", name, "--trust"])
     assert (project.root / "PWNED").exists() == (make is not copied_module)  # nothing runs inside `runs/` at all
     (project.root / "PWNED").unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from typing import Any
 from rlx import files
 from rlx.hosts.cli.main import call
 from rlx.launch.processes.reexec import lasting_environment
-from rlx.runs.project import folder_identity, mark_own
+from rlx.runs.project import folder_identity, mark_made_here, mark_own
 from rlx.runs.run import Run
 from rlx.study.ledger import ledger as ledgers
 from rlx.study.study_folder import Study
@@ -213,22 +213,28 @@ def copy_project(source: Path, to: Path) -> Path:
     """Copy a project, and give its studies the approval that a copy would have to ask for."""
     shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True)
     for ledger in to.glob(".rlx/tasks/*/studies/*/ledger.jsonl"):
-        hashes = {ledgers.GENESIS: ledgers.GENESIS}
-        rows = []
-        for line in ledger.read_bytes().splitlines():
-            row = files.decode(line)
-            body = files.decode(row["body"])
-            if body["event"] == "approved" and body.get("folder"):
-                body["folder"] = folder_identity(to)
-            if body["event"] == "anchored":
-                body["head"] = hashes[body["head"]]
-            text = files.encode(body).decode()
-            prev = hashes[row["prev"]]
-            hashes[row["hash"]] = files.sha256((prev + text).encode())
-            rows.append(files.encode({"prev": prev, "body": text, "hash": hashes[row["hash"]]}) + b"\n")
-        ledger.write_bytes(b"".join(rows))
+        rewrite_approvals(ledger, folder=folder_identity(to))
+        mark_made_here(ledger.parent)
     mark_own(to)
     return to
+
+
+def rewrite_approvals(ledger: Path, *, folder: str | None) -> None:
+    """Write a ledger anew whose approvals are for another folder, or name none."""
+    hashes = {ledgers.GENESIS: ledgers.GENESIS}
+    rows = []
+    for line in ledger.read_bytes().splitlines():
+        row = files.decode(line)
+        body = files.decode(row["body"])
+        if body["event"] == "approved":
+            body["folder"] = folder
+        if body["event"] == "anchored":
+            body["head"] = hashes[body["head"]]
+        text = files.encode(body).decode()
+        prev = hashes[row["prev"]]
+        hashes[row["hash"]] = files.sha256((prev + text).encode())
+        rows.append(files.encode({"prev": prev, "body": text, "hash": hashes[row["hash"]]}) + b"\n")
+    ledger.write_bytes(b"".join(rows))
 
 
 def commit(root: Path) -> None:

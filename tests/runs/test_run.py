@@ -122,6 +122,15 @@ def test_finds_a_run_by_name_path_or_the_part_that_only_one_has(make_run: MakeRu
     assert runs.find("acro", root=tmp_path).name == other.name
 
 
+def test_a_run_whose_creation_was_killed_is_no_run(make_run: MakeRun, tmp_path: Path) -> None:
+    """It would be trained, and deleted a day later."""
+    run = make_run("cartpole")
+    run.path.rename(run.path.parent / ".new-123-0c2f7a82")
+    assert runs.names(tmp_path) == []
+    with pytest.raises(NotFound):
+        runs.find(".new-123-0c2f7a82", root=tmp_path)
+
+
 def test_never_guesses_between_two_runs(make_run: MakeRun, tmp_path: Path) -> None:
     for _ in range(10):
         make_run()

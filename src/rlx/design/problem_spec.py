@@ -16,6 +16,7 @@ from rlx.config.schema import Count, Env, Flag, Natural, NonNegative, Number, Po
 from rlx.config.yaml_lines import Document, FileKind, KeyPath
 from rlx.design.signals import OFF_POLICY
 from rlx.errors import UsageError, did_you_mean
+from rlx.evaluate.stored_code import refuse_code_of_foreign_project
 
 FILE = "spec.yaml"
 KIND = FileKind("spec", "make one: rlx spec new --env CartPole-v1")
@@ -238,6 +239,13 @@ def read_spec(path: Path) -> ProblemSpec:
     """Read a spec; every problem has a file and a line."""
     document = yaml_lines.read(path, kind=KIND)
     return build_spec(document)
+
+
+def read_playable_spec(path: Path, *, root: Path) -> ProblemSpec:
+    """Read a spec whose environment is played next; refused if that is code of a project that came from elsewhere."""
+    spec = read_spec(path)
+    refuse_code_of_foreign_project({"env": spec.env.model_dump(mode="json")}, root=root)
+    return spec
 
 
 def build_spec(document: Document) -> ProblemSpec:

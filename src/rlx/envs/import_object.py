@@ -76,15 +76,20 @@ def own_places(reference: str, *, root: Path) -> list[Path]:
 
 
 def load_module(name: str, *, root: Path) -> ModuleType:
-    """Import an installed module or one of the project."""
+    """Import an installed module or one of the project.
+
+    For an installed one, no file of the project stands in for a package that it needs: nobody may have looked at those.
+    """
     kept = [(root / folder).resolve() for folder in ("runs", ".rlx")]
-    for path in own_places(f"{name}:", root=root):
+    places = own_places(f"{name}:", root=root)
+    for path in places:
         if any(path.resolve().is_relative_to(folder) for folder in kept):
             raise Refused(f"`{name}` is inside a run folder: rlx executes nothing there", hint="move the file to envs/")
     if name.partition(".")[0] in sys.stdlib_module_names:
         raise Refused(f"`{name}` is Python's own module: rlx runs nothing there", hint="name your own module or file")
     try:
-        with importable(root):
+        folders = [root] if places else []
+        with importable(*folders):
             return call_foreign(lambda: importlib.import_module(name))
     except ForeignError as error:
         absent = getattr(error.cause, "name", None)

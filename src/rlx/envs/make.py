@@ -22,7 +22,7 @@ from rlx.envs.batched_worlds import BatchedWorlds, count_argument, is_batched_cl
 from rlx.envs.check_kwargs import accepted_by, refuse_unknown, refuse_wrong_types, takes, unknown_argument
 from rlx.envs.foreign_call import ForeignError, call_foreign
 from rlx.envs.headless import prepare_display, refuse_undrawable
-from rlx.envs.import_object import importable, is_file_reference, load_module, load_object, user_error
+from rlx.envs.import_object import importable, is_file_reference, load_module, load_object, own_places, user_error
 from rlx.envs.native_vector import AnyVector, OneWorld, is_worlds
 from rlx.envs.project_envs import envs_in
 from rlx.envs.remote.env_process import connected
@@ -205,7 +205,9 @@ def _call(env: Env, creator: Any, kwargs: dict[str, Any], *, root: Path, render_
     refuse_unknown(creator, kwargs, label=_label(env))
     if render_mode is not None and takes(creator, "render_mode"):
         kwargs["render_mode"] = render_mode
-    folders = [root]
+    folders = []
+    if list(own_places(env.id, root=root)):  # an installed class needs no file of the project
+        folders.append(root)
     if is_file_reference(env.id):
         folders.insert(0, (root / env.id.rpartition(":")[0]).resolve().parent)
     try:

@@ -12,16 +12,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlx.config.load import parse
+from rlx.config.load import document, load, parse
+from rlx.config.schema import COMMAND
 from rlx.envs.import_object import own_places
 from rlx.errors import Refused
 from rlx.runs import project
+from rlx.runs.run import SNAPSHOT
 
 if TYPE_CHECKING:
     from rlx.config.schema import Experiment
     from rlx.runs.run import Run
 
 _TRUST_HINT = "look at that code; if you trust it, repeat the command with --trust"
+_PROGRAM_HINT = "look at it; if you trust it, repeat the command with --trust"
 _trusted = {"all": False}
 
 
@@ -38,12 +41,30 @@ def stored_experiment(run: Run, *, root: Path) -> Experiment:
     return parse(run.config, source=source)
 
 
-def refuse_foreign_program(what: str, *, root: Path) -> None:
-    """Refuse to start a program that the files of a project name, if the project came from elsewhere."""
-    if not _trusted["all"] and not project.is_own(root):
+def refuse_stored_code(config: Path, *, root: Path) -> None:
+    """Refuse a config that a person names if a run stores it, and it names code that the project does not hold."""
+    is_stored = config.name == SNAPSHOT or config.resolve().is_relative_to(project.runs_folder(root).resolve())
+    if not (is_stored and config.is_file()):
+        return
+    for problem in code_problems(document(load(config)), place=config.parent, root=root):
+        raise Refused(f"{config} {problem}", hint=_TRUST_HINT)
+
+
+def refuse_foreign_program(what: str, *, root: Path, item: Path | None = None, hint: str = _PROGRAM_HINT) -> None:
+    """Refuse to start a program that the files of a project name, if the project came from elsewhere.
+
+    The same holds for an `item`, the folder of a sweep, campaign or study that was copied into one's own project.
+    """
+    if _trusted["all"]:
+        return
+    if not project.is_own(root):
         raise Refused(
             f"nobody has trained or made anything in this folder yet, and its files name a program to run: {what}",
-            hint="look at it; if you trust it, repeat the command with --trust",
+            hint=hint,
+        )
+    if item is not None and not project.is_made_here(item):
+        raise Refused(
+            f"{item.name} was not made in this folder, and its files name a program to run: {what}", hint=hint
         )
 
 
@@ -58,6 +79,8 @@ def code_problems(config: Mapping[str, Any], *, place: Path, root: Path) -> Iter
     """Yield why code that the config stored at `place` names is not executed."""
     if _trusted["all"]:
         return
+    if config.get("backend") == COMMAND and not (project.is_own(root) and project.is_made_here(place)):
+        yield "was not made in this folder and names a program to run: its `command`"
     runs = project.runs_folder(root).resolve()
     is_own = place.resolve().is_relative_to(runs)
     for name in code_references(config):

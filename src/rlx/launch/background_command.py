@@ -84,8 +84,8 @@ def _spawn(command: BackgroundCommand) -> None:
     words.insert(end_of_options, "--json")
     with (command.folder / "out.json").open("wb") as out, command.log.open("wb") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "rlx", *words], cwd=command.root, stdin=subprocess.DEVNULL, stdout=out, stderr=log,
-            start_new_session=True,
+            [sys.executable, "-P", "-m", "rlx", *words], cwd=command.root, stdin=subprocess.DEVNULL, stdout=out,
+            stderr=log, start_new_session=True,
         )  # fmt: skip
     _children[:] = [other for other in (*_children, child) if other.poll() is None]
     identity = process.identify(child.pid).document()

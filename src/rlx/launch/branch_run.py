@@ -14,6 +14,7 @@ from rlx.train.trainer import refuse_other_backend
 def branch_run(origin: Run, *, overrides: list[str]) -> Run:
     """Start a new run whose seeds continue from the newest checkpoints of `origin`."""
     from rlx.config.load import load
+    from rlx.evaluate.stored_code import refuse_stored_code
     from rlx.launch.supervisor import project_of
 
     if origin.is_opaque:
@@ -25,6 +26,7 @@ def branch_run(origin: Run, *, overrides: list[str]) -> Run:
             message = f"{origin.name} has no valid checkpoint for seed {seed.number}"
             raise NotFound(message, hint=f"rlx info {origin.name}")
         sources[seed.number] = newest
+    refuse_stored_code(origin.path / SNAPSHOT, root=project_of(origin))
     experiment = load(origin.path / SNAPSHOT, overrides=[*overrides, f"seeds={list(sources)}"])
     furthest = max(source.step for source in sources.values())
     if furthest >= experiment.algo.total_timesteps:

@@ -529,10 +529,12 @@ def run(config: Experiment | Mapping[str, Any] | str | Path, *, seeds: int | Seq
 def _experiment(config: Experiment | Mapping[str, Any] | str | Path, seeds: int | Sequence[int] | None) -> Experiment:
     from rlx.config.load import load, parse
     from rlx.config.schema import Experiment
+    from rlx.evaluate.stored_code import refuse_stored_code
 
     if isinstance(config, Experiment):
         experiment = config
     elif isinstance(config, (str, Path)):
+        refuse_stored_code(Path(config), root=project.root_of(Path(config)))
         experiment = load(Path(config))
     else:
         experiment = parse(dict(config))

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlx.errors import JobFailed, UsageError
+from rlx.evaluate.stored_code import stored_experiment
 from rlx.launch.resources import worker_environment
 from rlx.launch.supervisor import project_of
+from rlx.launch.worker import make_project_importable
 from rlx.runs.checkpoints import checkpoint
 from rlx.runs.live import LiveSeed
 from rlx.runs.run import Run, Seed
@@ -29,6 +31,7 @@ def prove(run: Run, seed: Seed) -> dict[str, Any]:
     """Train on from a seed's newest unfinished checkpoint, with and without a break, and compare the results."""
     if run.is_opaque:
         raise UsageError(f"{run.name} is trained by a program of its own", hint=f"rlx resume {run.name}")
+    stored_experiment(run, root=project_of(run))
     first = 0
     origin = SCRATCH
     start = _start(run, seed)
@@ -74,7 +77,7 @@ def _train(run: Run, seed: Seed, origin: str, until: int, target: Path) -> Check
     root = project_of(run)
     arguments = (str(run.path), str(seed.number), origin, str(until), str(target))
     done = subprocess.run(
-        [sys.executable, "-m", "rlx.launch.prove_resume", *arguments],
+        [sys.executable, "-P", "-m", "rlx.launch.prove_resume", *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env=worker_environment(run.config, root=root, gpu=None),
@@ -110,6 +113,7 @@ def main(argv: list[str]) -> int:
     from rlx.train.trainer import trainer_for
 
     run = Run(Path(argv[0]))
+    make_project_importable(run)
     target = Path(argv[4])
     experiment = parse(run.config, source=run.name)
     with tempfile.TemporaryDirectory() as scratch:

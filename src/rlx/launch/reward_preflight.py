@@ -70,7 +70,7 @@ def _episodes(run: Run) -> list[Trajectory]:
 
 def _score_in_child(reference: str, run: Run, *, root: Path) -> list[dict[str, Any]]:
     """Run the function in a child process and return its scores of the episodes."""
-    argv = [sys.executable, "-m", "rlx.launch.reward_preflight", reference, str(run.path), str(root)]
+    argv = [sys.executable, "-P", "-m", "rlx.launch.reward_preflight", reference, str(run.path), str(root)]
     environment = worker_environment({}, root=root, gpu=None)
     try:
         done = subprocess.run(

@@ -55,8 +55,20 @@ def main(argv: list[str]) -> int:
         print(f"error: {error.message}\n\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
     if not origin.get("learner", {}).get("is_apart"):
-        sys.path.insert(0, str(Path.cwd()))  # from here on, the project's own modules can be imported
+        make_project_importable(run, is_in_study=bool(origin))
     return _train(run, seeds, early, origin)
+
+
+def make_project_importable(run: Run, *, is_in_study: bool = False) -> None:
+    """Let the modules of the project, which is the current folder, be imported from here on.
+
+    In a project from elsewhere, a run that names no code needs none of them. They could only stand in for packages.
+    """
+    from rlx.evaluate.stored_code import code_references
+    from rlx.runs import project
+
+    if is_in_study or project.is_own(Path.cwd()) or code_references(run.config):
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def _enter_study(run: Run, seeds: Sequence[int]) -> dict[str, Any]:

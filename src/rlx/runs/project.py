@@ -8,6 +8,7 @@ never consulted.
 from __future__ import annotations
 
 import os
+import struct
 import tomllib
 from pathlib import Path
 
@@ -16,6 +17,12 @@ from rlx.errors import FileDamaged, Refused
 MARKER = "rlx.toml"
 OWN = (".rlx", "tasks")
 OWN_MARK = Path(".rlx", "folder")
+MADE_HERE = ".folder"
+# The system call that knows when a file was made; Python's `os.stat` does not ask it.
+_AT_FDCWD = -100
+_STATX_BTIME = 0x800
+_STATX_BYTES = 256
+_BTIME_OFFSET = 80
 
 
 def root(start: Path | None = None) -> Path:
@@ -94,18 +101,41 @@ def refuse_plain_training(project: Path) -> None:
 
 
 def folder_identity(project: Path) -> str:
-    """Return what tells a project's folder from a copy of it: its inode. A folder that is moved keeps it."""
-    return f"{project.stat().st_ino:x}"
+    """Return what tells a project's folder from a copy of it: its inode and the moment it was made.
+
+    A folder that is moved keeps both. Nobody can choose the moment, so a folder from elsewhere cannot bring the
+    identity that it will have here. Not covered: disks that keep no moment (some network disks); there the inode alone
+    decides.
+    """
+    identity = f"{project.stat().st_ino:x}"
+    born = _birth_nanoseconds(project)
+    if born is None:
+        return identity
+    return f"{identity}.{born:x}"
+
+
+def _birth_nanoseconds(path: Path) -> int | None:
+    """Return when a file was made, or None if its disk or this system does not say."""
+    import ctypes
+
+    try:
+        statx = ctypes.CDLL(None, use_errno=True).statx
+    except (OSError, AttributeError):  # no Linux, or a C library from before 2018
+        born = getattr(path.stat(), "st_birthtime", None)
+        return None if born is None else int(born * 1e9)
+    answer = ctypes.create_string_buffer(_STATX_BYTES)
+    if statx(_AT_FDCWD, os.fsencode(path), 0, _STATX_BTIME, answer) != 0:
+        return None
+    known = struct.unpack_from("=I", answer, 0)[0]
+    if not known & _STATX_BTIME:
+        return None
+    seconds, nanoseconds = struct.unpack_from("=qI", answer, _BTIME_OFFSET)
+    return int(seconds) * 10**9 + int(nanoseconds)
 
 
 def mark_own(project: Path) -> None:
     """Note that somebody here made something in this project, or trained in it."""
-    from rlx import files  # a list of runs needs no JSON library
-
-    place = project / OWN_MARK
-    if not is_own(project):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomic(place, folder_identity(project).encode())
+    _mark(project, project / OWN_MARK)
 
 
 def is_own(project: Path) -> bool:
@@ -113,10 +143,32 @@ def is_own(project: Path) -> bool:
 
     rlx starts no program that the files of such a project name: commands of a scheduler, planners, rehearsals.
     """
+    return _has_mark(project, project / OWN_MARK)
+
+
+def mark_made_here(folder: Path) -> None:
+    """Note that a run, sweep, campaign or study was made in this very folder, and not copied into the project."""
+    _mark(folder, folder / MADE_HERE)
+
+
+def is_made_here(folder: Path) -> bool:
+    """Say whether a run, sweep, campaign or study was made in this very folder."""
+    return _has_mark(folder, folder / MADE_HERE)
+
+
+def _mark(folder: Path, place: Path) -> None:
+    from rlx import files  # a list of runs needs no JSON library
+
+    if not _has_mark(folder, place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomic(place, folder_identity(folder).encode())
+
+
+def _has_mark(folder: Path, place: Path) -> bool:
     from rlx import files
 
     try:
-        return files.read_bytes(project / OWN_MARK) == folder_identity(project).encode()
+        return files.read_bytes(place) == folder_identity(folder).encode()
     except (OSError, FileDamaged):
         return False
 

@@ -390,7 +390,7 @@ def names(root: Path) -> list[str]:
     """Return the names of all runs of a project, oldest number first within a name."""
     try:
         folders = [path for path in project.runs_folder(root).iterdir() if is_plain_word(path.name)]
-        return sorted(path.name for path in folders if is_run_folder(path))
+        return sorted(path.name for path in folders if is_run_folder(path) and not is_unfinished(path))
     except (FileNotFoundError, NotADirectoryError):
         return []
 
@@ -398,6 +398,11 @@ def names(root: Path) -> list[str]:
 def is_run_folder(path: Path) -> bool:
     """Return whether a folder is a run; a run that lost its metadata still counts."""
     return any(os.path.lexists(path / name) for name in (METADATA, SNAPSHOT))  # False for a name that no file can have
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether a process creates or deletes a run in this folder, or was killed while it did."""
+    return path.name.startswith(".")
 
 
 def is_pattern(text: str) -> bool:
@@ -443,7 +448,7 @@ def _refuse_odd_name(run: Run) -> None:
 def find(reference: str, *, root: Path) -> Run:
     """Open a run by name, by path, or by a part of its name or a pattern that matches one run only."""
     for path in (project.runs_folder(root) / reference, Path(reference)):
-        if is_run_folder(path):
+        if is_run_folder(path) and not is_unfinished(path):
             run = Run(own_path(path, root))
             _refuse_odd_name(run)
             return run

@@ -79,7 +79,7 @@ class Wire:
 def start(root: Path) -> subprocess.Popen[bytes]:
     """Start `rlx mcp` for a project."""
     return subprocess.Popen(
-        [sys.executable, "-m", "rlx", "mcp"], cwd=root, env={**os.environ, "RLX_ROOT": str(root)},
+        [sys.executable, "-P", "-m", "rlx", "mcp"], cwd=root, env={**os.environ, "RLX_ROOT": str(root)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from rlx.loop.study.new_study import Wishes, new_study
 from rlx.loop.study.next_action import next_step
 from rlx.loop.study.study_status import notice_amendment
 from rlx.loop.study.verify import audit
-from rlx.runs.project import mark_own
+from rlx.runs.project import folder_identity, mark_made_here, mark_own
 from rlx.study.approval.approval import Statement, assert_approval
 from rlx.study.study_folder import Study, find_study
 from tests.study.approval.test_approval import Signer, has_ssh
@@ -50,6 +50,7 @@ def _new(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def study(_new: Path, tmp_path: Path) -> Study:
     root = Path(shutil.copytree(_new, tmp_path / "project", symlinks=True))
     mark_own(root)
+    mark_made_here(find_study(root).folder)
     return find_study(root)
 
 
@@ -120,7 +121,8 @@ def test_a_signature_that_no_longer_holds_is_named_once_and_may_be_replaced(stud
 
 def test_what_makes_an_approval_void_expired_or_weak_is_named_once(study: Study) -> None:
     amend(study, ["automation.approval=signed"])
-    statement = Statement.of(study.contract(), str(study.state().contract), now=time.time() - 30 * 86_400)
+    sha256, folder = str(study.state().contract), folder_identity(study.root)
+    statement = Statement.of(study.contract(), sha256, now=time.time() - 30 * 86_400, folder=folder)
     study.ledger.append("approved", **assert_approval(statement, by="me"))
     assert refused_codes(study) == ["APPROVAL_EXPIRED", "APPROVAL_LEVEL"]
     study.contract_path.write_text(study.contract_path.read_text() + "\n")
@@ -174,6 +176,9 @@ def test_a_copied_study_has_neither_the_approval_of_the_first_nor_one_of_its_own
     shutil.copytree(study.folder, study.folder.with_name("second"))
     copy = Study(study.root, study.task_name, "second")
 
+    with pytest.raises(Refused, match="second was not made in this folder"):
+        launch_candidate.launch(copy, LaunchOrder("baseline", "baseline"))
+    mark_made_here(copy.folder)
     with pytest.raises(Refused, match=r"the approval is for pole/faster, and this is pole/second: a copied"):
         launch_candidate.launch(copy, LaunchOrder("baseline", "baseline"))
     with pytest.raises(Refused, match=r"the contract is that of pole/faster, and this is pole/second"):
@@ -185,6 +190,13 @@ def test_a_copied_study_has_neither_the_approval_of_the_first_nor_one_of_its_own
         ("approve", ["APPROVAL"]),
     ]
     assert launch_candidate.launch(study, LaunchOrder("baseline", "baseline"), is_dry=True).seeds, "the first goes on"
+
+
+def test_an_approval_that_names_no_folder_holds_nowhere(study: Study) -> None:
+    """Else the author of an archive could approve it for everybody who unpacks it."""
+    statement = Statement.of(study.contract(), str(study.state().contract), now=time.time())
+    study.ledger.append("approved", **assert_approval(statement, by="me"))
+    assert refused_codes(study) == ["APPROVAL"]
 
 
 def test_what_was_shown_is_what_is_approved(study: Study) -> None:

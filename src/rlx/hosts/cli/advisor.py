@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlx.errors import Interrupted, UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, find_run
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, add_trust, find_run, obey_trust
 from rlx.hosts.cli.format import NOTHING, figure, setting
 from rlx.hosts.cli.output import labelled, table
 from rlx.runs import project
@@ -35,6 +35,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--variants", type=int, metavar="N", help="at most N variants")
     parser.add_argument("--execute", action="store_true", help="train, race and confirm the plan")
     add_executor(parser)
+    add_trust(parser)
 
 
 def add_planner(parser: Parser) -> None:
@@ -58,6 +59,7 @@ def run_name(words: list[str]) -> str:
 def run(args: Args) -> Data:
     from rlx.loop.advisor.advise import AdvisorRequest, advise
 
+    obey_trust(args)
     if args.variants is not None and args.variants < 1:
         raise UsageError(f"--variants {args.variants}: at least 1", hint="--variants 4")
     root = project.root()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlx.errors import NotFound, UsageError, hint_for
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_trust, obey_trust
 from rlx.hosts.cli.output import labelled, table
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ def arguments(parser: Parser) -> None:
     subject = "a run, a spec file, an environment id, or words that describe a task"
     parser.add_argument("--for", dest="subject", metavar="SUBJECT", help=subject)
     parser.add_argument("--all", action="store_true", help="print every selected card in full")
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
     from rlx.design.knowledge_card import ChosenCard, cards, choose, search
 
+    obey_trust(args)
     query = " ".join(args.query)
     chosen = [ChosenCard(card, ()) for card in cards()]
     subject = None
@@ -92,9 +94,10 @@ def _signals(subject: str, kind: str) -> Signals:
         return signals.from_run(case, diagnose(case))
     if kind == "spec":
         from rlx.design.check_spec import signals_of_spec
-        from rlx.design.problem_spec import read_spec
+        from rlx.design.problem_spec import read_playable_spec
 
-        return signals_of_spec(read_spec(Path(subject)), root=project.tree())
+        root = project.tree()
+        return signals_of_spec(read_playable_spec(Path(subject), root=root), root=root)
     from rlx.config.schema import Env
     from rlx.design.env_profile import profile_env
 

@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, add_picture, refuse_below_one, refuse_picture
+from rlx.hosts.cli.arguments import (
+    Args,
+    Data,
+    Parser,
+    add_picture,
+    add_trust,
+    obey_trust,
+    refuse_below_one,
+    refuse_picture,
+)
 from rlx.hosts.cli.format import NOTHING, counted, figure, percent
 from rlx.hosts.cli.output import labelled, say, table
 from rlx.hosts.cli.progress import Count
@@ -40,6 +49,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--observations", type=int, default=500, metavar="N", help="keep at most N (default: 500)")
     parser.add_argument("--seed", type=int, metavar="K", help="the training seed (default: the best)")
     add_picture(parser, where="a PNG in the run's plots folder")
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
@@ -48,6 +58,7 @@ def run(args: Args) -> Data:
     from rlx.evaluate.video.subject import find_subject
     from rlx.hosts.plots.explanation import draw
 
+    obey_trust(args)
     refuse_below_one(args, "episodes", "observations")
     refuse_picture(args.out)
     subject = find_subject(args.reference, root=project.root(), seed=args.seed)

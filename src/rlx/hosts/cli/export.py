@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from rlx.errors import EvidenceInvalid, NotFound, UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, find_run
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_trust, find_run, obey_trust
 from rlx.hosts.cli.format import figure
 from rlx.hosts.cli.output import exit_code_if
 from rlx.runs import project
@@ -45,9 +45,11 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--verify", type=Path, metavar="FILE", help="compare an exported .onnx file with its contract")
     help_text = "for --verify: recorded observations (.npz with observation, action, names)"
     parser.add_argument("--observations", type=Path, metavar="FILE", help=help_text)
+    add_trust(parser)
 
 
 def run(args: Args) -> Data | None:
+    obey_trust(args)
     if args.verify is not None:
         return _verified(args)
     if args.run is None or args.to is None:

@@ -12,7 +12,16 @@ Example: rlx noise configs/cartpole.yaml
 import shlex
 
 from rlx.errors import Interrupted, UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, add_metric, read_metric
+from rlx.hosts.cli.arguments import (
+    Args,
+    Data,
+    Parser,
+    add_executor,
+    add_metric,
+    add_trust,
+    obey_trust,
+    read_metric,
+)
 from rlx.hosts.cli.format import NOTHING, counted, duration, figure, sparkline
 from rlx.hosts.cli.output import labelled, say, table
 from rlx.runs import project
@@ -26,6 +35,7 @@ def arguments(parser: Parser) -> None:
     add_executor(parser)
     add_metric(parser)
     parser.add_argument("--aa", action="store_true", help="judge fresh seeds of the same config against the pool")
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
@@ -35,6 +45,7 @@ def run(args: Args) -> Data:
     from rlx.loop.settle import run_or_config
     from rlx.loop.settle.noise import pool, replicate
 
+    obey_trust(args)
     if args.seeds < 2:
         raise UsageError(f"--seeds {args.seeds}: a spread needs at least 2 seeds", hint="--seeds 10")
     attach.hear_signals()

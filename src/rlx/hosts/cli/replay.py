@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, refuse_below_one
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_trust, obey_trust, refuse_below_one
 from rlx.hosts.cli.format import NOTHING, counted, figure
 from rlx.hosts.cli.output import labelled, say
 from rlx.hosts.cli.progress import Count
@@ -33,6 +33,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--seed", type=int, metavar="K", help="the training seed (default: the best)")
     parser.add_argument("--steps", type=int, default=600, metavar="N", help="keep at most N steps (default: 600)")
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="the page (default: in the run's folder)")
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
@@ -41,6 +42,7 @@ def run(args: Args) -> Data:
     from rlx.evaluate.video.subject import find_subject
     from rlx.hosts.ui.replay_view import replay_file
 
+    obey_trust(args)
     refuse_below_one(args, "steps")
     if args.out and args.out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {args.out}: a replay is an HTML page", hint="end the name in .html")

@@ -19,7 +19,17 @@ Example: rlx settle configs/base.yaml configs/wide.yaml
 import shlex
 
 from rlx.errors import Interrupted, UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, add_question, add_settings, read_question
+from rlx.hosts.cli.arguments import (
+    Args,
+    Data,
+    Parser,
+    add_executor,
+    add_question,
+    add_settings,
+    add_trust,
+    obey_trust,
+    read_question,
+)
 from rlx.hosts.cli.format import duration, timespan
 from rlx.hosts.cli.output import VERDICT_COLOURS, labelled, paint, say
 from rlx.runs import project
@@ -36,6 +46,7 @@ def arguments(parser: Parser) -> None:
     add_question(parser)
     add_settings(parser, of="B's config")
     add_executor(parser)
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
@@ -44,6 +55,7 @@ def run(args: Args) -> Data:
     from rlx.loop.settle.plan import cap
     from rlx.loop.settle.settle import Limits, settle
 
+    obey_trust(args)
     most = cap(args.max_seeds)
     if not most:
         raise UsageError(f"--max-seeds {args.max_seeds}: too few for a decision", hint="--max-seeds 10")

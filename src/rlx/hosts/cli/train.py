@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING
 
 from rlx.errors import UsageError
 from rlx.hosts.cli import attach
-from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor, add_settings, find_run, parse_seeds
+from rlx.hosts.cli.arguments import (
+    Args,
+    Data,
+    Parser,
+    add_executor,
+    add_settings,
+    add_trust,
+    find_run,
+    obey_trust,
+    parse_seeds,
+)
 from rlx.hosts.cli.format import NOTHING, spread
 from rlx.hosts.cli.notify import add_notify, notified, notify
 from rlx.hosts.cli.output import say, table
@@ -50,9 +60,11 @@ def arguments(parser: Parser) -> None:
     add_executor(parser)
     parser.add_argument("--detach", action="store_true", help="return at once; see rlx watch, rlx wait, rlx stop")
     add_notify(parser)
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
+    obey_trust(args)
     if args.config and not args.more:
         from rlx.config.config_grid import cells
 
@@ -145,9 +157,11 @@ def _naming(name: str | None) -> list[str]:
 def read(config: str, *, overrides: list[str], seeds: str | None) -> tuple[Path, Experiment]:
     """Return the project's root and the experiment of a config with its overrides."""
     from rlx.config.load import check, load
+    from rlx.evaluate.stored_code import refuse_stored_code
 
     path = Path(config)
     project.refuse_worktree(path)
+    refuse_stored_code(path, root=project.root_of(path))
     experiment = load(path, overrides=overrides)
     for located in check(path, overrides=overrides).notes:
         if located.problem.key == "algo.name":  # the others come with the choice of the backend

@@ -16,6 +16,7 @@ from typing import Any
 
 from rlx import files, plugins
 from rlx.errors import RlxError
+from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch.executors import executor_settings
 from rlx.launch.executors.executor import (
     Executor,
@@ -78,6 +79,7 @@ def submit_run(run: Run, seeds: Sequence[int], launcher: Launcher) -> None:
 def submit_plain_runs(orders: Sequence[TrainingOrder], name: str) -> None:
     """Submit seeds of runs that no study launched, all in one submission."""
     root = project_of(orders[0].run)
+    refuse_foreign_program(f"the executor {name} of {project.MARKER}", root=root)
     made = make_executor(name, _place(root), **executor_settings.read(root))
     jobs = []
     for order in orders:

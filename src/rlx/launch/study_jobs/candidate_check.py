@@ -67,7 +67,7 @@ def check_on_disk(study: Study, identity: str) -> CheckedCandidate:
     changes = worktree.diff(tree, contract.baseline.commit, root=study.root)
     keys = candidate_experiment.changes_of(chain)
     if task.adapter.kind == "rlx":
-        refuse_foreign_program(f"the environment of the task {task.name}", root=study.root)
+        refuse_foreign_program(f"the environment of the task {task.name}", root=study.root, item=study.folder)
     experiment, error = _experiment(contract, task, keys, tree)
     problems: list[Refusal] = []
     if identity not in UNCHANGED:

@@ -75,7 +75,7 @@ def ask_in_sandbox(
         )  # fmt: skip
         usual = job_environment(worker_environment({}, root=tree, gpu=None))
         environment = {**usual, **make_private_home(place), "PYTHONDONTWRITEBYTECODE": "1"}
-        argv = [sys.executable, "-m", module, str(tree)]
+        argv = [sys.executable, "-P", "-m", module, str(tree)]
         command = SandboxedCommand(argv, spec, environment, tree, may_go_unenforced)
         try:
             with run(command, stdin=PIPE, stdout=PIPE, stderr=log) as child:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from rlx import files
 from rlx.command import Command, rlx
 from rlx.errors import EvidenceInvalid, Refused, RlxError, UsageError
+from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch as runs
 from rlx.launch.executors import remote_job
 from rlx.launch.git import worktree
@@ -151,6 +152,11 @@ def refused_error(what: str, refusals: Sequence[Refusal]) -> Refused:
 
 def launch(study: Study, order: LaunchOrder, *, is_dry: bool = False) -> LaunchedJob:
     """Launch a candidate's job if the rulebook allows it; an open job for the same order is returned as it is."""
+    if order.phase == "smoke":  # a rehearsal needs no approval, which would belong to this folder
+        refuse_foreign_program(
+            f"the training of the task {study.task_name}", root=study.root, item=study.folder,
+            hint="look at its contract; if you trust it: rlx study approve",
+        )  # fmt: skip
     reconcile(study)
     checked = check_on_disk(study, order.candidate)
     facts = launch_facts(study, study.state(), study.contract(), checked)

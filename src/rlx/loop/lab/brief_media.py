@@ -13,9 +13,10 @@ from pathlib import Path
 
 from rlx import files
 from rlx.config.load import document, parse
+from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch.study_jobs.check_in_sandbox import ask_in_sandbox
 from rlx.launch.study_jobs.checkpoint_hashes import final_checkpoint
-from rlx.loop.lab.lab_folder import Lab
+from rlx.loop.lab.lab_folder import APPROVE_HINT, Lab
 from rlx.loop.lab.staged_change import head_tree
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED
@@ -36,6 +37,7 @@ class HeadSheet:
 def head_sheet(lab: Lab) -> HeadSheet:
     """Return the contact sheet of the head at the current rung; it is drawn if it is not there yet."""
     study = lab.study
+    refuse_foreign_program("the environment of the lab", root=lab.root, hint=APPROVE_HINT)
     head = study.state().head
     path = lab.folder / "media" / f"{study.name}_{head}.png"
     if path.is_file():

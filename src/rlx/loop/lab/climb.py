@@ -13,11 +13,13 @@ from typing import Any
 
 from rlx.command import rlx
 from rlx.errors import Refused
+from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch as plain
+from rlx.launch.study_jobs.gate_facts import unapproved
 from rlx.launch.study_jobs.launch_candidate import refused_error
 from rlx.loop.lab.attempt import Attempt, rung_attempts
 from rlx.loop.lab.lab_config import Rung
-from rlx.loop.lab.lab_folder import Lab
+from rlx.loop.lab.lab_folder import APPROVE_HINT, Lab
 from rlx.loop.lab.rung_study import found_rung
 from rlx.loop.lab.try_attempt import continue_attempt, find_attempt
 from rlx.loop.study import baseline
@@ -41,6 +43,7 @@ def climb(
 
     Calling it again after a crash goes on: a rung whose baseline or candidate is missing is finished first.
     """
+    refuse_foreign_program("the training of the lab", root=lab.root, hint=APPROVE_HINT)
     unfinished = _carried_from(lab)
     if unfinished is None:
         refusals = climb_refusals(lab)
@@ -103,12 +106,14 @@ def _found_above(lab: Lab, lower: Rung) -> None:
 
 
 def _approve_like(study: Study, below: Study) -> bool:
-    """Approve a study by the person who approved the one below, if the rules ask for no more than a name."""
+    """Approve a study by the person whose approval of the one below holds, if the rules ask for no more than a name."""
     automation = study.contract().automation
-    approval = below.state().approval
-    if automation is None or approval is None or automation.approval != "asserted":
+    state = below.state()
+    if automation is None or state.approval is None or automation.approval != "asserted":
         return False
-    approve(study, by=approval.by)
+    if unapproved(below, state, below.contract()):
+        return False
+    approve(study, by=state.approval.by)
     return True
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rlx import files
 from rlx.errors import NotFound, Refused, RlxError
+from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch as plain
 from rlx.loop.lab.attempt import Attempt, attempts, rung_attempts
 from rlx.loop.lab.climb import climb, climb_refusals, is_cut_off
@@ -29,7 +30,7 @@ from rlx.loop.lab.drive_rules import (
     stop_before_reset,
     stop_by_rule,
 )
-from rlx.loop.lab.lab_folder import Lab
+from rlx.loop.lab.lab_folder import APPROVE_HINT, Lab
 from rlx.loop.lab.lesson import record_lesson
 from rlx.loop.lab.session import agent_session
 from rlx.loop.lab.session.agent_command import AgentCommand, agent_command
@@ -141,6 +142,7 @@ def interrupt(lab: Lab) -> None:
 
 def refuse_unapproved(lab: Lab) -> None:
     """Refuse to drive a lab whose study waits for a person, or whose sessions this kernel could not limit."""
+    refuse_foreign_program("the agent of the lab", root=lab.root, hint=APPROVE_HINT)
     study = lab.study
     step = next_steps(study, situation_of(study))[0]
     if step.move.kind in FOR_A_PERSON:

@@ -21,6 +21,8 @@ SURFACE = (f"{CANDIDATE}/env.py", f"{CANDIDATE}/train.py")
 """The only files that an agent may change."""
 EVALUATOR = "evaluator"
 PROGRAM = "program.md"
+APPROVE_HINT = "look at the lab; if you trust it: rlx lab approve"
+"""The hint if a lab came from elsewhere, so that nothing may run what it names."""
 RUNGS = f"{EVALUATOR}/rungs"
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from rlx.command import rlx
 from rlx.errors import ConfigError, Refused
+from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch as plain
 from rlx.launch.study_jobs.check_in_sandbox import ask_in_sandbox
 from rlx.launch.study_jobs.launch_candidate import refused_error
 from rlx.loop.lab import idea as ideas
 from rlx.loop.lab.attempt import ACTION, Attempt, rung_attempts
-from rlx.loop.lab.lab_folder import Lab
+from rlx.loop.lab.lab_folder import APPROVE_HINT, Lab
 from rlx.loop.lab.staged_change import StagedChange, changed_tree, restore_surface, stage_change, surface_of
 from rlx.loop.study.agent.try_candidate import SECONDS, try_candidate
 from rlx.loop.study.measure_scores import Say
@@ -58,6 +59,7 @@ def try_attempt(
     A refusal is one row of the ledger and an error with exit code 4. The lab's own folder gets the head's files back,
     so that the next idea starts from there.
     """
+    refuse_foreign_program("the training of the lab", root=lab.root, hint=APPROVE_HINT)
     study = lab.study
     change, reasons = _staged(lab, tree)
     figures: dict[str, float] = {}

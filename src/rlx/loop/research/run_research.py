@@ -123,6 +123,7 @@ def create(run: Run, request: ResearchRequest, *, root: Path, name: str | None =
     )
     plan.experiment({})
     folder.mkdir(parents=True, exist_ok=True)
+    project.mark_made_here(folder)
     log = SweepLog(folder)
     log.append("planned", key="1", plan=plan.document(), run=run.name, request=vars(request))
     log.add_trial(BASE, {}, by="the run")
@@ -160,7 +161,7 @@ def rounds_of(log: SweepLog) -> list[ResearchRound]:
 def resume(name: str, *, root: Path, report: Report) -> SweepLog:
     """Continue a campaign; one that is over stays as it is."""
     log = find(name, root=root)
-    refuse_foreign_program(f"the trainings and the planner of the campaign {name}", root=root)
+    refuse_foreign_program(f"the trainings and the planner of the campaign {name}", root=root, item=log.folder)
     with log.held():
         if any(event.kind == "claimed" for event in log.ledger.events()):
             return log

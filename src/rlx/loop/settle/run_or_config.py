@@ -75,8 +75,10 @@ def read(text: str, *, root: Path, ground: CurrentCode, overrides: Sequence[str]
             return RunOrConfig(text, run=run)
         path = run.path / SNAPSHOT
     from rlx.config.load import load
+    from rlx.evaluate.stored_code import refuse_stored_code
 
     refuse_worktree(path)
+    refuse_stored_code(path, root=root)
     experiment = launch.check(load(path, overrides=list(overrides)), root=root).experiment
     text = " ".join([text, *(f"-s {override}" for override in overrides)])
     return RunOrConfig(text, run=run_to_continue(experiment, root=root, ground=ground), experiment=experiment)

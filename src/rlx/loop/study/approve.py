@@ -72,6 +72,8 @@ def approve(
     _keep_stronger(study, contract, fields)
     told = {"measures": measures(contract, task), **({"goes_on": True} if goes_on else {})}
     study.ledger.append("approved", key=fields["nonce"], **fields, **told)
+    project.mark_own(study.root)  # somebody has looked at what the files name
+    project.mark_made_here(study.folder)
     write_hook_view(study)
     human = bool(fields["human"])
     return {

@@ -190,6 +190,7 @@ def found(study: Study, contract: Contract) -> None:
     with tempfile.TemporaryDirectory(prefix=".founding-", dir=study.folder.parent.parent) as place:
         new = Path(place) / study.name
         (new / "candidates").mkdir(parents=True)
+        project.mark_made_here(new)
         files.write_atomic(new / "contract.yaml", contracts.dump(contract).encode())
         lawful(new / "ledger.jsonl").append("created", key="created", contract=contracts.sha256(new / "contract.yaml"))
         new.rename(study.folder)

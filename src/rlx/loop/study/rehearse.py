@@ -76,7 +76,8 @@ class Rehearsal:
 
     def walk(self) -> dict[str, Any]:
         """Take every step and write the result into the ledger; a rehearsal that goes well leaves nothing behind."""
-        refuse_foreign_program(f"the training of the task {self.study.task_name}", root=self.study.root)
+        what = f"the training of the task {self.study.task_name}"
+        refuse_foreign_program(what, root=self.study.root, item=self.study.folder)
         try:
             with files.locked(self.study.folder / REHEARSAL, wait=False):
                 return self._walk()

@@ -73,7 +73,7 @@ def start(plan: SweepPlan, *, root: Path, report: Report, say: Say, vote: Vote |
 def resume(name: str, *, root: Path, report: Report, vote: Vote | None = None) -> SweepState:
     """Continue a sweep that was stopped or killed; return one that is over as it is."""
     log = sweep_log.find(name, root=root)
-    refuse_foreign_program(f"the trainings and the planner of the sweep {name}", root=root)
+    refuse_foreign_program(f"the trainings and the planner of the sweep {name}", root=root, item=log.folder)
     return _run(log, root=root, report=report, vote=vote)
 
 

@@ -11,6 +11,7 @@ from rlx.compare.question import STANDARD, ComparisonQuestion
 from rlx.config import layers, yaml_lines
 from rlx.config.catalog import PREFIX
 from rlx.errors import ConfigError, NotFound, UsageError, hint_for
+from rlx.evaluate.stored_code import refuse_stored_code
 from rlx.loop.settle.plan import cap
 from rlx.loop.sweep import sweep_log
 from rlx.loop.sweep.sweep_plan import (
@@ -141,6 +142,7 @@ def plan_for(request: SweepRequest, *, root: Path) -> SweepPlan:
     base = ""
     stem = "config"
     if isinstance(request.base, str):
+        refuse_stored_code(Path(request.base), root=root)
         base = _relative(request.base, root)
         stem = _stem(request.base)
     data = _base_data(request.base, fixed)

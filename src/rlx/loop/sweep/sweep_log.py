@@ -18,7 +18,7 @@ from rlx import files
 from rlx.command import is_plain_word
 from rlx.errors import NotFound, Refused, UsageError, hint_for
 from rlx.loop.sweep.sweep_plan import SweepPlan, plan_of
-from rlx.runs import process
+from rlx.runs import process, project
 from rlx.search.auto import TrialJob
 from rlx.search.space import Values
 from rlx.study.ledger.ledger import Event, Ledger
@@ -171,6 +171,7 @@ def create(plan: SweepPlan, *, root: Path) -> SweepLog:
     if log.ledger.events():  # a folder without rows is left of a sweep that was killed as it began
         raise UsageError(f"there is a sweep {plan.name} already", hint=f"rlx sweep resume {plan.name}, or --name NEW")
     folder.mkdir(parents=True, exist_ok=True)
+    project.mark_made_here(folder)
     log.append("planned", key="1", plan=plan.document(), began=time.time())
     return log
 

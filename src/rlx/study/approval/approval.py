@@ -50,7 +50,7 @@ class Fields(Protocol):
 class Statement:
     """The approved facts; `study` is `task/study`, `expires` is in whole seconds since the epoch.
 
-    `folder` is the identity of the project's folder (see `folder_identity`); empty in approvals of older versions.
+    `folder` is the identity of the project's folder (see `folder_identity`). An approval without one holds nowhere.
     """
 
     study: str
@@ -139,7 +139,7 @@ _FORM = re.compile(
     r"budget: (?P<seeds>\d+) seeds, (?P<hours>[\d.e+-]+) hours\n"
     r"expires: (?P<expires>\d{1,10}) \([^)\n]*\)\n"
     r"nonce: (?P<nonce>[0-9a-f]+)\n"
-    r"(?:folder: (?P<folder>[0-9a-f]+)\n)?"
+    r"(?:folder: (?P<folder>[0-9a-f.]+)\n)?"
 )
 
 

@@ -110,16 +110,16 @@ def _env(reference: str, overrides: list[str]) -> tuple[Path, Env]:
     """Return the project's root and the environment that a reference names."""
     from rlx.config.load import read
     from rlx.config.schema import Env
-    from rlx.evaluate.stored_code import stored_experiment
+    from rlx.evaluate.stored_code import refuse_stored_code
     from rlx.runs import project
-    from rlx.runs.run import SNAPSHOT, Run
+    from rlx.runs.run import SNAPSHOT
 
     kind = _kind(reference)
     path = Path(reference)
     if kind == "run":
         path = project.runs_folder(project.root()) / reference / SNAPSHOT
-        stored_experiment(Run(path.parent), root=project.root())  # refuses code from elsewhere
     if kind != "env":
+        refuse_stored_code(path, root=project.root())
         return project.root_of(path), read(path, overrides=overrides).env
     if overrides:
         raise UsageError(f"-s needs a config, and `{reference}` is not one", hint="name a config file or catalog:NAME")

@@ -13,7 +13,7 @@ import shlex
 from pathlib import Path
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_trust, obey_trust
 from rlx.hosts.cli.format import counted, timespan
 from rlx.hosts.cli.output import labelled
 from rlx.hosts.cli.render_findings import paint_severity
@@ -22,17 +22,20 @@ from rlx.hosts.cli.render_findings import paint_severity
 def arguments(parser: Parser) -> None:
     parser.add_argument("spec", nargs="?", type=Path, default=Path("spec.yaml"), metavar="SPEC", help="spec.yaml")
     parser.add_argument("--seconds", default="4", metavar="TIME", help="play at most this long (default: %(default)s)")
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
     from rlx.design.check_spec import check_spec
-    from rlx.design.problem_spec import read_spec
+    from rlx.design.problem_spec import read_playable_spec
     from rlx.runs import project
 
+    obey_trust(args)
     seconds = timespan(args.seconds)
     if seconds <= 0:
         raise UsageError(f"--seconds {args.seconds}: must be above 0", hint="--seconds 4")
-    checked = check_spec(read_spec(args.spec), root=project.tree(), seconds=seconds)
+    root = project.tree()
+    checked = check_spec(read_playable_spec(args.spec, root=root), root=root, seconds=seconds)
     name = shlex.quote(str(args.spec))
     command = (
         f"rlx spec config {name}" if checked.is_sound else f"rlx check spec {name}, after you have fixed the findings"

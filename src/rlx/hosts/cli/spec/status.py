@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_trust, obey_trust
 from rlx.hosts.cli.output import table
 
 
 def arguments(parser: Parser) -> None:
     parser.add_argument("spec", nargs="?", type=Path, default=Path("spec.yaml"), metavar="SPEC", help="spec.yaml")
+    add_trust(parser)
 
 
 def run(args: Args) -> Data:
     from rlx.design.check_spec import check_spec
-    from rlx.design.problem_spec import read_spec
+    from rlx.design.problem_spec import read_playable_spec
     from rlx.design.spec_draft import config_name
     from rlx.design.spec_status import next_command, steps_of
     from rlx.runs import project
     from rlx.runs.run import names
 
-    spec = read_spec(args.spec)
+    obey_trust(args)
+    spec = read_playable_spec(args.spec, root=project.tree())
     checked = check_spec(spec, root=project.tree())
     name = config_name(spec)
     config = Path("configs") / f"{name}.yaml"
