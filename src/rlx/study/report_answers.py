@@ -1,6 +1,6 @@
-"""The answers that open a study's report: asked, changed, gained, how sure, the cost, what failed, what is open.
+"""The answers that open a study's report: the question, the change, the gain, its certainty, the cost, the failures.
 
-They are for somebody who has not seen rlx, and plain text: whoever shows them escapes them.
+They are for readers who have not seen rlx. They are plain text, which the caller escapes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ FAILED = ("rejected", "debug", "reverted")
 MOST_FAILURES = 8
 MOST_CHARACTERS = 120
 EVIDENCE = {
-    "sealed": "rlx's own evaluator played the episodes, where the candidate's code could not reach it",
+    "sealed": "rlx's own evaluator played the episodes, out of reach of the candidate's code",
     "pinned": "the project's own evaluation played the episodes, in a copy of the approved commit",
-    "reported": "the training itself logged the scores, and nobody measured them again",
+    "reported": "the training itself logged the scores, without a second measurement",
 }
 """What each level of evidence means."""
 
