@@ -312,10 +312,11 @@ def _integrity(problems: Sequence[str]) -> str:
 
 
 WORDS = (
-    "The *head* is the best guess of the search. A *race* tests a change against it on few seeds, with a loose limit "
-    "for p. A *claim* tests the head once against the baseline on fresh seeds, with the strict limit `alpha`; if it is "
-    "confirmed, the head becomes the *incumbent*. A race compares equal numbers of seeds, so its means can differ from "
-    "the means over all seeds."
+    "A *candidate* (c001, c002 …) is one change, trained several times. Each *seed* is one training with random "
+    "numbers of its own, and a score is the mean over seeds. The *head* is the best guess of the search. A *race* "
+    "tests a change against it on few seeds, with a loose limit for p. A *claim* tests the head once against the "
+    "baseline on fresh seeds, with the strict limit `alpha`; if it is confirmed, the head becomes the "
+    "*incumbent*. A race compares equal numbers of seeds, so its means can differ from the means over all seeds."
 )
 
 
