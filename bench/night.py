@@ -2,14 +2,16 @@
 
 The environment pays a bonus for staying alive, which a policy farms instead of walking to the door. The script asks
 `rlx next`, tries six ideas with `rlx try`, claims the head and writes the report. Every answer is a JSON document.
+The same night by single steps, as `rlx next --full` names them, shows whether `rlx try` decides alike.
 
-python bench/night.py [--folder FOLDER] [--single]     (about two minutes; --single takes every step by its own command)
+python bench/night.py [--write]     (about five minutes on a quiet machine; --write replaces bench/night.md)
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ MOST_CALLS = 30
 MOST_TOKENS = 12_000
 MOST_BYTES = 1_024
 MOST_SECONDS = 0.5
+WARM_CALLS = 5
 BYTES_PER_TOKEN = 4
 YARD = '''\
 """A walk across a yard to a door in one of its four corners."""
@@ -217,29 +220,80 @@ class Night:
 OPEN = ("draft", "validated", "launched", "completed", "inconclusive", "debug")
 
 
+@dataclass(frozen=True)
+class NightResult:
+    """What a night has decided, and what it cost the agent."""
+
+    way: str
+    decisions: list[str]
+    calls: list[Called]
+    first_ideas: list[str]
+    next_seconds: float
+
+    @property
+    def tokens(self) -> float:
+        return sum(call.size for call in self.calls) / BYTES_PER_TOKEN
+
+    @property
+    def row(self) -> str:
+        """The result as a row of a Markdown table."""
+        largest = max(call.size for call in self.calls)
+        cells = [self.way, str(len(self.calls)), f"{self.tokens:,.0f}", f"{largest:,}", ", ".join(self.decisions)]
+        return f"| {' | '.join(cells)} |"
+
+
+def played(way: str, folder: Path) -> NightResult:
+    """Build the project, play the night and time `rlx next` at its end."""
+    night = Night(folder)
+    night.build()
+    first = [str(idea["idea"]) for idea in night.person("next")["ideas"]]
+    decisions = night.replay() if way == "rlx try" else night.replay_singly()
+    times = []
+    for _ in range(WARM_CALLS):
+        began = time.monotonic()
+        night.person("next")
+        times.append(time.monotonic() - began)
+    return NightResult(way, decisions, night.calls, first, min(times))
+
+
+def page(results: list[NightResult]) -> str:
+    """Return the page about both nights."""
+    tried, single = results
+    is_same = "the same" if tried.decisions == single.decisions else "OTHER"
+    return "\n".join([
+        "# What a night costs an agent",
+        "",
+        "For anyone who pays for an agent's tokens. Written by `python bench/night.py --write`.",
+        "",
+        "| way | calls | tokens of answers | largest answer, bytes | decisions on the six ideas and the claim |",
+        "|---|---|---|---|---|",
+        *(result.row for result in results),
+        "",
+        f"- Limits: {MOST_CALLS} calls, {MOST_TOKENS:,} tokens, {MOST_BYTES:,} bytes per answer. A token is "
+        f"{BYTES_PER_TOKEN} bytes.",
+        f"- Both ways come to {is_same} decisions.",
+        f"- The first ideas of `rlx next`, before anything was tried: {'; '.join(tried.first_ideas)}.",
+        f"- `rlx next` at the end of the night, the fastest of {WARM_CALLS} calls: {tried.next_seconds:.2f} s (limit "
+        f"{MOST_SECONDS} s), at a load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.",
+        "",
+    ])  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--single", action="store_true")
+    parser.add_argument("--folder", type=Path, help="keep both projects there")
+    parser.add_argument("--write", action="store_true", help="replace bench/night.md")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        night = Night(args.folder or Path(place) / "night")
-        night.build()
-        first = night.person("next")
-        decisions = night.replay_singly() if args.single else night.replay()
-        for call in night.calls:
+        folder = args.folder or Path(place)
+        results = [played("rlx try", folder / "tried"), played("single steps", folder / "single")]
+    for result in results:
+        for call in result.calls:
             print(f"{call.size:6d} bytes {call.seconds:6.2f} s  rlx {' '.join(call.words)[:60]}")
-        size = sum(call.size for call in night.calls)
-        print("decisions:", ", ".join(decisions))
-        print("first ideas:", "; ".join(idea["idea"] for idea in first["ideas"]))
-        print(f"{len(night.calls)} calls (promise: {MOST_CALLS}), {size / BYTES_PER_TOKEN:,.0f} tokens "
-              f"(promise: {MOST_TOKENS:,})")  # fmt: skip
-        warm = [call.seconds for call in night.calls if call.words == ("next",)]
-        if warm:
-            night.person("next")
-            began = time.monotonic()
-            night.person("next")
-            print(f"next: {time.monotonic() - began:.2f} s warm (promise: {MOST_SECONDS} s)")
+    text = page(results)
+    print(text)
+    if args.write:
+        Path(__file__).with_suffix(".md").write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A study of an rlx config from the first command to the last: a small learning rate, a larger one, and the evidence.
-# Usage: bash study.sh FOLDER [PYTHON]     (about a minute)
+# A study of an rlx config from the first command to the last: an idea that works, one that fails, and the evidence.
+# Usage: bash study.sh FOLDER [PYTHON]     (about two minutes)
 set -euo pipefail
 lab=$1 python=${2:-python}
 rlx() { echo "\$ rlx $*" >&2; "$python" -m rlx "$@"; }
@@ -20,7 +20,7 @@ printf '/runs/\n/.rlx/\n' > .gitignore
 git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm "Start"
 
 # a person
-rlx task new pole --config configs/pole.yaml
+rlx task new pole --config configs/pole.yaml --mission "Keep the pole up for longer, with the same training time."
 rlx study new faster --task pole --seeds 50 --hours 1 -s budget.per_seed_minutes=1 --guard "length_mean:5"
 rlx study show
 rlx check contract faster
@@ -36,6 +36,8 @@ run=$(rlx launch c001 --phase trial --plan "$plan" --json | field run)
 rlx wait "$run" --timeout 300
 rlx verdict c001
 rlx decide c001
+# the next idea in one call, from the proposal to the decision; then the claim of the best one
+rlx try --kind hyperparameter --hypothesis "looking less far ahead is easier to learn" --predicts 20 -s algo.gamma=0.5
 rlx study loop
 
 # both

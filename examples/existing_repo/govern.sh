@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Improve a repository that does not know rlx, under a contract: first a person's commands, then an agent's.
-# Usage: bash govern.sh FOLDER [PYTHON]     (a minute or two; PYTHON has numpy, gymnasium, pyyaml, tensorboard and rlx)
+# Usage: bash govern.sh FOLDER [PYTHON]     (two or three minutes; PYTHON has numpy, gymnasium, pyyaml, tensorboard and rlx)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 lab=$1 python=${2:-python}
@@ -47,6 +47,17 @@ run=$(rlx launch c001 --phase trial --plan "$plan" --json | field run)
 rlx wait "$run" --timeout 300
 rlx verdict c001
 rlx decide c001
+# the next idea in one call, from the proposal to the decision
+cat > candidate.json <<'JSON'
+{
+  "kind": "hyperparameter",
+  "hypothesis": "smaller steps of the search are steadier",
+  "predicts": 0.1,
+  "changes": {"learning.rate": 0.001}
+}
+JSON
+rlx try --file candidate.json
+# the claim: both sides on fresh seeds
 while step=$(rlx next --json); do
   case $(field action <<<"$step") in check | launch | wait | verdict | decide) eval "$(field command <<<"$step")" ;; *) break ;; esac
 done

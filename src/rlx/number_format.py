@@ -1,4 +1,4 @@
-"""Format numbers for people: about four digits, thousands separators, a true minus. Also their deviation."""
+"""Format numbers and time spans for people: about four digits, thousands separators, a true minus. Also deviations."""
 
 from __future__ import annotations
 
@@ -64,3 +64,17 @@ def listed(names: Sequence[str], *, most: int = 8) -> str:
 def counted(count: int, noun: str) -> str:
     """Format a count: `1 seed`, `1,200 seeds`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """Spell a time span: 12s, 3m 20s, 2h 05m, 3d 4h."""
+    if seconds is None:
+        return NOTHING
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d {whole % 86400 // 3600}h"

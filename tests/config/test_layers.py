@@ -200,3 +200,11 @@ def test_an_override_reaches_into_a_wrappers_arguments_by_its_index(tmp_path: Pa
     assert data["env"]["wrappers"] == [{"name": "time_limit", "kwargs": {"max_steps": 7}}, "flatten"]
     with pytest.raises(ConfigError, match=r"`env\.wrappers\.2`: there is no such item"):
         layers.stack(path, ["env.wrappers.2.kwargs.max_steps=7"])
+
+
+def test_an_index_into_wrappers_that_a_config_does_not_have_is_no_such_item(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("env: {id: CartPole-v1}\n")
+    with pytest.raises(ConfigError, match=r"`env\.wrappers\.0`: there is no such item") as caught:
+        layers.stack(path, ["env.wrappers.0.kwargs.alive=0"])
+    assert "env.wrappers has 0" in (caught.value.hint or "")

@@ -19,6 +19,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 STEPS = ("task new", "study new", "check contract", "study rehearse", "study approve", "study baseline", "next",
          "propose", "check candidate", "launch", "wait", "verdict", "decide", "study report", "study verify",
          "study audit")  # fmt: skip
+QUESTIONS = ("What was asked?", "What changed?", "How large is the gain?", "How sure is it?", "What did it cost?",
+             "What did not work?")  # fmt: skip
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
@@ -55,6 +57,11 @@ def test_a_study_runs_from_its_script_and_ends_in_evidence(tmp_path: Path, scrip
         assert decided["interval"][0] > 0
         assert decided["p"] <= 0.05
     text = (lab / report["file"]).read_text()
+    answers = {row["question"]: row["answer"] for row in report["answers"]}
+    assert all(f"**{question}** {answers[question]}" in text for question in QUESTIONS)
+    (failed,) = [row for row in report["rows"] if row["candidate"] == "c002"]
+    assert failed["status"] == "rejected"
+    assert answers["What did not work?"].startswith("c002 (")
     assert text.splitlines()[2] == "Integrity: the ledger is sound and every score agrees with its file."
     assert "![every candidate, its interval, the head and the incumbent](report.png)" in text.splitlines()
     assert (lab / report["picture"]).read_bytes().startswith(b"\x89PNG")
@@ -75,6 +82,8 @@ def _check_mail(page: str, report: dict[str, Any], verified: dict[str, Any]) -> 
     assert "default-src 'none'" in unescape(page)
     assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
     shown = unescape(re.sub(r"<[^>]*>", " ", page))
+    for row in report["answers"]:
+        assert row["answer"] in shown
     for row in report["rows"]:
         figures = [figure(row["score"]), figure(row["p"])]
         if row["effect"] is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rlx.study.candidate.candidate import Candidate
 from rlx.study.report import CandidateChange, ReportContext, markdown, outcome, rows
+from rlx.study.report_answers import short_answers
 from tests.study.story import Story
 from tests.study.test_moves import contract
 
@@ -16,7 +17,9 @@ AROUND = ReportContext("trot", "signed by ada", "sealed", "landlock", "abc", "re
 
 def told(story: Story) -> str:
     assert story.state.violations == ()
-    return markdown(story.state, contract(), rows(story.state, {}), AROUND)
+    table = rows(story.state, {})
+    around = replace(AROUND, answers=tuple(short_answers(story.state, contract(), table, AROUND)))
+    return markdown(story.state, contract(), table, around)
 
 
 def test_it_opens_with_what_is_shown_and_a_picture_and_says_how_strong_it_is() -> None:

@@ -47,6 +47,12 @@ LONG = {
     "history": [f"c{number:03d} {'gamma=0.5 ' * 9}" for number in range(9)],
 }
 """The longest ideas and history that `rlx next` could be given."""
+LONG_AND_WIDE = {
+    "study": "s" * 64,
+    "ideas": [{"idea": "奖" * 200, "because": "🙂" * 300, "propose": f"rlx try --idea {'i' * 40}"}] * 3,
+    "history": [f"c{number:03d} {'学' * 90}" for number in range(9)],
+}
+"""The same in letters that take several bytes."""
 OUTCOMES = (*("completed",) * 15, "failed", "timeout", "oom", "lost", "cancelled")
 STOP_RULES = ("rejected_in_a_row >= 2", "debug_in_a_row >= 2", "spent > 0.6", "candidates >= 3", "gain > 0")
 REACHED: Counter[str] = Counter()
@@ -322,9 +328,10 @@ class RulebookMachine(RuleBasedStateMachine):
         for move in next_moves(at):
             assert refusals(study.state, study.contract, study.facts, move) == (), move
         step, *others = StepWriter(at).steps()
-        answer = fitted(at, step, others, LONG)
-        assert len(files.encode({"schema": 1, **answer})) <= 1000
-        assert answer["command"] == str(step.command)
+        for parts in (LONG, LONG_AND_WIDE):
+            answer = fitted(at, step, others, parts)
+            assert len(files.encode({"schema": 1, **answer})) <= 1000
+            assert answer["command"] == str(step.command)
 
     @rule(count=st.integers(1, 12))
     def follow(self, count: int) -> None:

@@ -181,8 +181,11 @@ def _merge_mapping(
     merged = dict(below)
     for key, value in over.items():
         here = (*path, key)
-        if _names_items(value) and isinstance(below.get(key), (list, tuple)):
-            value = _merge_items(list(below[key]), value, here)
+        items = below.get(key)
+        if key == "wrappers" and items is None:
+            items = ()
+        if _names_items(value) and isinstance(items, (list, tuple)):
+            value = _merge_items(list(items), value, here)
         if isinstance(value, dict) and isinstance(below.get(key), dict) and not _is_schedule(value):
             merged[key] = _merge_mapping(below[key], value, here, places, new_places)
             if here in new_places:

@@ -20,6 +20,7 @@ class Problem:
     message: str
     hint: str | None = None
     is_error: Flag = True
+    is_unknown_key: Flag = False
 
 
 class Section(BaseModel):

@@ -11,7 +11,7 @@ from rlx.errors import did_you_mean
 
 def unknown_key(path: KeyPath, algorithm: str) -> Problem:
     """Return the problem, with the likeliest meaning as its hint."""
-    return Problem(dotted(path), f"unknown key `{dotted(path)}`", _hint(path, algorithm))
+    return Problem(dotted(path), f"unknown key `{dotted(path)}`", _hint(path, algorithm), is_unknown_key=True)
 
 
 def _hint(path: KeyPath, algorithm: str) -> str:

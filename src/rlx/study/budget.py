@@ -28,7 +28,7 @@ class Amount:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Amount:
-        """Read `{seeds, seconds}`; ValueError where it is not an amount, above all where it is less than nothing."""
+        """Read `{seeds, seconds}`. Raise ValueError if it is not an amount, for example if it is negative."""
         seeds, seconds = document["seeds"], document["seconds"]
         if isinstance(seeds, bool) or not isinstance(seeds, int) or not isinstance(seconds, (int, float)):
             raise ValueError(f"not an amount: {dict(document)}")

@@ -7,8 +7,7 @@ that are refused: `rlx next` recommends the first.
 One launch needs no approval: the rehearsal. A smoke run of a candidate that changes nothing may start under a settled
 contract, for at most five minutes, and an hour for all rehearsals together. Every other rule holds for it too.
 
-What is not covered: the facts are only as true as whoever gathered them. A job that overruns its reservation overspends
-by as much. Clocks are believed.
+Limits: rlx believes the facts it is given, and the clocks. A job that overruns its reservation overspends by as much.
 """
 
 from __future__ import annotations
@@ -176,7 +175,7 @@ def _promotion(at: Situation) -> Iterator[Move]:
 
 
 def _unfinished(at: Situation) -> Iterator[Move]:
-    """Yield what finishes each candidate. What is trained is decided; the rest only while it may be raced."""
+    """Yield the moves that finish each candidate. Trained ones are decided; the others only while they may be raced."""
     for standing in at.state.candidates.values():
         if at.is_busy(standing.id):
             continue
@@ -244,7 +243,7 @@ def _after_search(at: Situation) -> Iterator[Move]:
 
 
 def _ending(at: Situation) -> Iterator[Move]:
-    """Yield what is left when nothing is to be trained or decided."""
+    """Yield the last moves, if nothing has to be trained or decided."""
     if not at.facts.is_reported:
         yield Move("report")
         return
@@ -612,7 +611,7 @@ def _unfixable(at: Situation, move: Move) -> Refusals:
 
 
 def _measurable(at: Situation, move: Move) -> Refusals:
-    """Refuse to measure under a contract or task that nobody approved. An expired approval is enough."""
+    """Refuse to measure under a contract or task without an approval. An expired approval is enough."""
     yield from (refusal for refusal in unapproved(at) if refusal.code != "APPROVAL_EXPIRED")
     if at.facts.is_other_task:
         message = "the task changed after the contract was settled; restore its task.yaml"

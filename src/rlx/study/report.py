@@ -66,7 +66,7 @@ class CandidateRow:
     @property
     def score(self) -> float | None:
         """The mean over the seeds that it raced with."""
-        return _mean(self.scores)
+        return mean_of(self.scores)
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON-able data; effect, interval and p belong to the last decision, which `test` names."""
@@ -75,7 +75,7 @@ class CandidateRow:
             "standing": self.standing, "changed": list(self.changed.keys), "patch": self.changed.patch,
             "trouble": self.trouble, "score": self.score, "scores": list(self.scores), "claimed": list(self.claimed),
             "promoted": list(self.promoted), "builds_on": self.changed.builds_on, "whole": list(self.changed.whole),
-            "seeds": len(self.scores), "claim": _effect(self.claim) if self.claim else None,
+            "seeds": len(self.scores), "claim": effect_words(self.claim) if self.claim else None,
             "trained": self.trained, "seconds": self.seconds, "test": None, "effect": None, "p": None,
             "interval": None, "coverage": None, "against": "", "says": "", "guards": {}, "means": None,
             "notes": [], "lines": self.lines, "parameters": self.parameters,
@@ -182,7 +182,7 @@ def _notes(event: Event) -> list[str]:
     return [str(note) for note in event.get("notes") or ()]
 
 
-def _effect(event: Event | None) -> str:
+def effect_words(event: Event | None) -> str:
     """Return the effect of a decision with its interval, for people."""
     effect = _field(event, "effect")
     if event is None or effect is None:
@@ -212,8 +212,23 @@ def _number(value: object) -> float | None:
     return None
 
 
-def _mean(scores: Sequence[float]) -> float | None:
+def mean_of(scores: Sequence[float]) -> float | None:
+    """Return the mean of scores; None without any."""
     return sum(scores) / len(scores) if scores else None
+
+
+@dataclass(frozen=True)
+class ReportAnswer:
+    """A question of a reader and its answer in plain text; `patch` is the file of changed code, if there is some."""
+
+    question: str
+    text: str
+    patch: str = ""
+    lines: int = 0
+
+    def document(self) -> dict[str, str]:
+        """Return it as JSON-able data."""
+        return {"question": self.question, "answer": self.text}
 
 
 @dataclass(frozen=True)
@@ -234,6 +249,7 @@ class ReportContext:
     is_applied: bool = False  # whether the repository's files have the confirmed change
     problems: tuple[str, ...] = ()  # how ledger and evidence contradict each other
     amendments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the contract, after a claim's row
+    answers: tuple[ReportAnswer, ...] = ()
     curves: str = ""  # the picture of learning curves, if there is one
     curves_of: str = ""
 
@@ -244,7 +260,7 @@ def markdown(state: State, contract: Contract, table: Sequence[CandidateRow], co
     failures = [f"- {row.candidate} ({row.standing}): {_plain(row.trouble, most=500)}" for row in table if row.trouble]
     summary = ""
     if not context.problems:
-        summary = "\n".join(_summary(state, contract, table, context))
+        summary = "\n".join(["## In short\n", *map(_answer_line, context.answers), f"\n{WORDS}"])
     parts = [
         f"# {context.study}: {headline(state, contract, table, context.problems)}",
         _integrity(context.problems),
@@ -278,11 +294,6 @@ def markdown(state: State, contract: Contract, table: Sequence[CandidateRow], co
     return "\n\n".join(parts) + "\n"
 
 
-def _curves(context: ReportContext) -> Iterator[str]:
-    if context.curves:
-        yield f"![learning curves of the baseline and of {context.curves_of}, one line per seed]({context.curves})"
-
-
 def headline(state: State, contract: Contract, table: Sequence[CandidateRow], problems: Sequence[str]) -> str:
     """Return in one sentence what the study has shown: nothing, if its ledger or its evidence was changed."""
     if problems:
@@ -301,53 +312,18 @@ def _integrity(problems: Sequence[str]) -> str:
 
 
 WORDS = (
-    "The *head* is the best guess of the search. A *race* tests a change against it on few seeds, with a loose limit "
-    "for p. A *claim* tests the head once against the baseline on fresh seeds, with the strict limit `alpha`; if it is "
-    "confirmed, the head becomes the *incumbent*. A race compares equal numbers of seeds, so its means can differ from "
-    "the means over all seeds."
+    "A *candidate* (c001, c002 …) is one change, trained several times. Each *seed* is one training with random "
+    "numbers of its own, and a score is the mean over seeds. The *head* is the best guess of the search. A *race* "
+    "tests a change against it on few seeds, with a loose limit for p. A *claim* tests the head once against the "
+    "baseline on fresh seeds, with the strict limit `alpha`; if it is confirmed, the head becomes the "
+    "*incumbent*. A race compares equal numbers of seeds, so its means can differ from the means over all seeds."
 )
 
 
-def _summary(
-    state: State, contract: Contract, table: Sequence[CandidateRow], context: ReportContext
-) -> Iterator[str]:  # fmt: skip
-    """Yield the answers for somebody who has not seen rlx: asked, changed, gained, how sure, the cost, what failed."""
-    metric = contract.metric
-    by_name = {row.candidate: row for row in table}
-    shown = state.incumbent or state.head
-    row = by_name.get(shown)
-    yield "## In short\n"
-    if metric is not None:
-        asked = f"{metric.direction} {metric.name}"
-        if context.mission:
-            asked = f"{_plain(context.mission)} ({asked})"
-        yield f"- **What was asked?** {asked}"
-    if row is not None and shown != BASELINE:
-        patch = f"; code: [{counted(row.changed.lines, 'line')}]({row.changed.patch})" if row.changed.patch else ""
-        keys = "; ".join(map(_plain, row.changed.whole)) or "code alone"
-        yield f"- **What changed?** {together(table, shown)}: {keys}{patch}"
-    yield f"- **How large is the gain?** {_gain(state, by_name, metric.name if metric else 'the metric')}"
-    yield f"- **How sure is it?** {_certainty(state, contract, by_name)}"
-    yield (
-        f"- **What did it cost?** {counted(state.spent.seeds, 'training seed')}, {state.spent.seconds / 3600:.2g} h of "
-        f"training, {counted(len(state.launched), 'candidate')} tried"
-    )
-    failed = [row for row in table if row.status in ("rejected", "debug", "reverted")]
-    lessons = [
-        f"{row.candidate} ({_change(row.changed) or _plain(row.description, most=80)}): {_lesson(row)}"
-        for row in failed
-    ]
-    yield f"- **What did not work?** {'; '.join(lessons) or 'nothing that was tried failed'}"
-    yield f"- **What is open?** {_open_question(state)}"
-    yield f"\n{WORDS}"
-
-
-def _open_question(state: State) -> str:
-    if state.head == BASELINE:
-        return "no change has won a race yet"
-    if state.head != state.incumbent:
-        return f"{state.head} does not count until it is confirmed on fresh seeds"
-    return "nothing: the head is confirmed"
+def _answer_line(answer: ReportAnswer) -> str:
+    code = f"; code: [{counted(answer.lines, 'line')}]({answer.patch})" if answer.patch else ""
+    text = answer.text.replace("](", "]\\(").replace("<", "&lt;")
+    return f"- **{answer.question}** {text}{code}"
 
 
 def together(table: Sequence[CandidateRow], name: str) -> str:
@@ -361,37 +337,9 @@ def together(table: Sequence[CandidateRow], name: str) -> str:
     return f"{' + '.join(chain)} together"
 
 
-def _gain(state: State, by_name: Mapping[str, CandidateRow], metric: str) -> str:
-    """Return the gain of the confirmed candidate on fresh seeds, else of the head in the search."""
-    if state.incumbent and by_name[state.incumbent].claim:
-        row = by_name[state.incumbent]
-        scores = _arrow(_mean(by_name[BASELINE].claimed), _mean(row.claimed))
-        return f"{metric} {scores} on fresh seeds, {_effect(row.claim)}"
-    if state.head == BASELINE:
-        return "none was found"
-    row = by_name[state.head]
-    scores = _arrow(by_name[BASELINE].score, _mean(row.promoted) or row.score)
-    return f"{metric} {scores} in the search, which is not a claim"
-
-
-def _arrow(before: float | None, after: float | None) -> str:
+def arrow(before: float | None, after: float | None) -> str:
+    """Return two scores as a change, such as `5 → 8`."""
     return f"{figure(before)} → {figure(after)}"
-
-
-def _certainty(state: State, contract: Contract, by_name: Mapping[str, CandidateRow]) -> str:
-    """Say how sure the result is: the claim in words, and how often such a claim is wrong."""
-    claims = [row.claim for row in by_name.values() if row.claim]
-    if not claims or contract.metric is None:
-        return "nothing was claimed on fresh seeds, so no gain is shown"
-    words = verdict_words(str(claims[-1]["decision"]), claims[-1].fields)
-    return f"{words}; a study like this claims a gain that is not there at most {contract.metric.alpha:.0%} of the time"
-
-
-def _lesson(row: CandidateRow) -> str:
-    last = row.claim or row.race
-    if last is None:
-        return _plain(row.trouble, most=120) or row.standing
-    return verdict_words(str(last["decision"]), last.fields)
 
 
 def outcome(state: State, contract: Contract, table: Sequence[CandidateRow] = ()) -> str:
@@ -406,7 +354,7 @@ def outcome(state: State, contract: Contract, table: Sequence[CandidateRow] = ()
         name = str(state.incumbent)
         if name not in by_name:
             return f"{name} is confirmed: {metric} {signed(last['effect'])}{interval}"
-        scores = _arrow(_mean(by_name[BASELINE].claimed), _mean(by_name[name].claimed))
+        scores = arrow(mean_of(by_name[BASELINE].claimed), mean_of(by_name[name].claimed))
         return f"{together(table, name)}: {metric} {scores}, confirmed: {signed(last['effect'])}{interval}"
     reverted = [name for name in state.incumbents if state.candidates[name].state == "reverted"]
     if reverted:
@@ -481,10 +429,10 @@ def _columns(metric: str) -> Columns:
         "change": lambda row: _change(row.changed),
         f"{metric} in the search": lambda row: _linked(row.score, row.candidate),
         "seeds scored": lambda row: str(len(row.scores)),
-        "on fresh seeds as head": lambda row: _linked(_mean(row.promoted), row.candidate),
-        "race": lambda row: _effect(row.race),
+        "on fresh seeds as head": lambda row: _linked(mean_of(row.promoted), row.candidate),
+        "race": lambda row: effect_words(row.race),
         "p": lambda row: figure(_field(row.race, "p")),
-        "claim": lambda row: _effect(row.claim),
+        "claim": lambda row: effect_words(row.claim),
         "seeds trained": lambda row: str(row.trained),
         "s per seed": lambda row: figure(row.seconds / row.trained) if row.trained else None,
         "lines": lambda row: row.lines if row.lines is None else str(row.lines),
@@ -503,7 +451,7 @@ def _claims(table: Sequence[CandidateRow], metric: str, amendments: Mapping[str,
         "builds on": lambda row: row.changed.builds_on,
         f"{metric} of the baseline": lambda row: _claimed_mean(row, 0, table, len(claimed)),
         f"{metric} of the candidate": lambda row: _claimed_mean(row, 1, table, len(claimed)),
-        "effect": lambda row: _effect(row.claim),
+        "effect": lambda row: effect_words(row.claim),
         "p": lambda row: figure(_field(row.claim, "p")),
         "seeds, baseline v candidate": lambda row: _versus(row.claim, "n"),
         "guardrails": lambda row: _guards(row.claim),
@@ -530,7 +478,7 @@ def _claimed_mean(row: CandidateRow, side: int, table: Sequence[CandidateRow], c
         return _linked(means[side], name)
     if side == 0 and claims > 1:  # an old row: the scores of several claims cannot be told apart
         return NOTHING
-    return _linked(_mean((table[0], row)[side].claimed), name)
+    return _linked(mean_of((table[0], row)[side].claimed), name)
 
 
 def _terms(candidate: str, claim: Event, amendments: Sequence[str]) -> Iterator[str]:

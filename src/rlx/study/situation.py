@@ -1,4 +1,4 @@
-"""Where a study stands: its ledger, its contract, and the facts outside the ledger; pure."""
+"""The situation of a study: its ledger, its contract, and the facts outside the ledger; pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is true outside the ledger now. Whoever asks the rulebook gathers it."""
+    """The facts outside the ledger now. The caller of the rulebook gathers them."""
 
     now: float
     contract_sha256: str
@@ -70,7 +70,7 @@ class Facts:
     """The command that applies the confirmed change to the repository, until somebody has typed it."""
 
     def of(self, candidate: str) -> CandidateFacts:
-        """Return what is known about a candidate's files."""
+        """Return the facts about a candidate's files."""
         return self.candidates.get(candidate, _UNKNOWN)
 
 
@@ -95,7 +95,7 @@ def race_opponent(state: State, candidate: str) -> str:
 
 
 def explain_failure(trial: Job) -> Command:
-    """Return the command that shows why a trial failed: the verdict on its policies, or what it printed."""
+    """Return the command that shows why a trial failed: the verdict on its policies, or its log."""
     if trial.outcome == "completed":
         return rlx("verdict", trial.candidate)
     return rlx("logs", str(trial.run))

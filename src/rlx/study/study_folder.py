@@ -243,8 +243,8 @@ def _active_study(root: Path, known: Sequence[Study]) -> Study:
         raise UsageError("there are several studies, and none is in use", hint=hint)
     tasks_here = task_names(root)
     if tasks_here:
-        raise NotFound("there is no study here", hint=f"rlx study new NAME --task {tasks_here[-1]}")
-    raise NotFound("there is no study here", hint=_NO_STUDY)
+        raise NotFound("this project has no study", hint=f"rlx study new NAME --task {tasks_here[-1]}")
+    raise NotFound("this project has no study", hint=_NO_STUDY)
 
 
 def set_active(study: Study) -> None:

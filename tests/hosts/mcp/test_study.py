@@ -16,7 +16,7 @@ pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from rlx.command import rlx, shell
+from rlx.command import Command, rlx, shell
 from rlx.hosts.mcp.answer import LIMIT_BYTES
 from rlx.hosts.mcp.study_tools import tool_command
 from tests.loop.test_study import Lab
@@ -36,6 +36,10 @@ class Agent:
         assert not answer.is_error, text
         assert len(text.encode()) <= LIMIT_BYTES
         assert answer.structured_content is not None
+        following = answer.structured_content.get("next")
+        assert following is None or tool_command(Command(tuple(following.split()))), (
+            f"{name} names no tool: {following}"
+        )
         return dict(answer.structured_content)
 
     async def refused(self, name: str, **given: Any) -> dict[str, Any]:

@@ -44,6 +44,13 @@ class Lift:
         found = candidates.problems(candidate, self.contract, self.task, others, base=self.base, code=code)
         return tuple(problem.message for problem in found)
 
+    def codes(self, changes: dict[str, Any], *others: Candidate, **given: Any) -> list[str]:
+        """Return the codes of all problems of a proposal with these changes."""
+        candidate = proposal("c009", changes=changes)
+        return [problem.code for problem in candidates.problems(
+            candidate, self.contract, self.task, others, base=self.base, **given
+        )]  # fmt: skip
+
 
 @pytest.fixture
 def lift(tmp_path: Path) -> Lift:
@@ -87,6 +94,38 @@ def test_a_good_candidate_has_no_problems(lift: Lift) -> None:
 def test_a_bad_change_is_named(lift: Lift, changes: dict[str, Any], says: str) -> None:
     found = lift.problems(proposal(changes=changes))
     assert any(says in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [
+        ({"seed": 7}, ["SEED_ONLY"]),
+        ({"seed": 7, "algo": {"seed": 3}}, ["SEED_ONLY"]),
+        ({"seed": 7, "algo.gamma": 0.9}, ["SCOPE"]),
+        ({"algo.learning_rte": 1e-3}, ["KEY"]),
+        ({"policy.kwargz.x": 1}, ["KEY"]),
+        ({"env.wrappers.3.kwargs.alive": 1}, ["SCOPE", "KEY"]),
+        ({"algo.gamma": "high"}, ["VALUE"]),
+        ({"algo.batch_size": 77}, ["VALUE"]),
+        ({"algo.gamma": 0.99}, ["NO_CHANGE"]),
+        ({}, ["NO_CHANGE"]),
+        ({"algo.gamma": 0.95}, ["DUPLICATE"]),
+        ({"env.id": "CartPole-v1"}, ["SCOPE"]),
+    ],
+)
+def test_a_refused_change_has_the_code_of_its_reason_alone(
+    lift: Lift, changes: dict[str, Any], codes: list[str]
+) -> None:
+    same = proposal("c001", changes={"algo.gamma": 0.95})
+    assert lift.codes(changes, same) == codes
+
+
+def test_reseeding_code_is_no_duplicate_of_other_code(lift: Lift) -> None:
+    reseeded = CodeChange("aa", 1, ("policies/net.py",), is_seed_only=True)
+    first = proposal("c001", kind="code")
+    found = lift.codes({}, first, code={"c001": reseeded, "c009": reseeded})
+    assert found[0] == "SEED_ONLY"
+    assert "DUPLICATE" not in found
 
 
 @pytest.mark.parametrize(

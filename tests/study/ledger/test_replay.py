@@ -512,7 +512,7 @@ def intent(job: str, name: str, phase: str, seeds: list[int], reserved: int) -> 
                        "sha256": "s", "score": 9.0}, "there is no level `guessed`"),
         ("evaluated", {"candidate": "c001", "phase": "trial", "seed": 77, "level": "sealed", "file": "f",
                        "sha256": "s", "score": 9.0}, "c001 trained no seed 77 in the phase trial"),
-        ("decided", {"candidate": "c001", "decision": "reverted"}, "`reverted` is no decision"),
+        ("decided", {"candidate": "c001", "decision": "reverted"}, "`reverted` is not a decision"),
         ("decided", {"candidate": "c001", "decision": "rejected", "study": "panic"}, "a study cannot `panic`"),
         ("decided", {"candidate": "c002", "decision": "advanced"}, "c002 has no scores"),
     ],
@@ -541,7 +541,7 @@ def test_a_claim_waits_for_every_confirmation_and_names_the_baseline() -> None:
     assert refused(story, "drawn", **draw) == "c001: drawn before every checkpoint was recorded"
     story.tell("weights", candidate="c001", run="run_open", checkpoints={"1001": "x"})
     row = {"candidate": "c001", "run": "run_c001", "checkpoints": {"1001": "x"}}
-    assert "no run of c001 with these seeds" in refused(story, "weights", **row)
+    assert "not a run of c001 with these seeds" in refused(story, "weights", **row)
 
 
 def test_a_run_is_known_by_its_intent_too() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from rlx.errors import UsageError
 from rlx.number_format import NOTHING as NOTHING
 from rlx.number_format import counted as counted
+from rlx.number_format import duration as duration
 from rlx.number_format import figure as figure
 from rlx.number_format import signed as signed
 from rlx.number_format import spread_decimals
@@ -53,20 +54,6 @@ def steps(done: int, planned: int) -> str:
     if done == planned or not planned:
         return f"{done:,}"
     return f"{done:,}/{planned:,}"
-
-
-def duration(seconds: float | None) -> str:
-    """Spell a time span: 12s, 3m 20s, 2h 05m, 3d 4h."""
-    if seconds is None:
-        return NOTHING
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    if whole < 86400:
-        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
-    return f"{whole // 86400}d {whole % 86400 // 3600}h"
 
 
 def timespan(text: str) -> float:

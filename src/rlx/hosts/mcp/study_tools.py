@@ -1,5 +1,6 @@
 """Tools of a study: status, next, try, propose, check, launch, verdict, decide, report, schema. None approves."""
 
+import shlex
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -220,7 +221,7 @@ def _study_page(model: type[PageType], key: str, data: Mapping[str, Any], cursor
     rows = []
     for candidate in reversed(data[key]):
         rows.append({name: value for name, value in candidate.items() if value is not None})
-    return page(model, key, rows, cursor, {**data, "next": data["command"]})
+    return page(model, key, rows, cursor, _with_next(data))
 
 
 @tool
@@ -256,6 +257,12 @@ def _next_in_short(study: str | None) -> NextInShort:
     if same_tool is None:
         return NextInShort.model_validate({**shown, "person": True, "why": f"{data['why']}; a person types: {command}"})
     return NextInShort.model_validate({**shown, "next": str(same_tool)})
+
+
+def _with_next(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer of the command line with a `next` that has a tool: `rlx next` says what a person has to type."""
+    command = tool_command(CommandLine(tuple(shlex.split(data["command"]))))
+    return {**data, "next": str(command or rlx("next"))}
 
 
 def tool_command(command: CommandLine) -> CommandLine | None:
@@ -296,7 +303,7 @@ async def try_idea(
     if not candidate and not claim:
         candidate, to_edit = await in_thread(_candidate_of, proposal, idea, study)
         if to_edit:
-            return TryAnswer.model_validate({**to_edit, "next": to_edit["command"]})
+            return TryAnswer.model_validate(_with_next(to_edit))
     words = ["try", "--seconds", str(TRY_SECONDS), *option("--study", study)]
     words += ["--claim"] if claim else ["--", str(candidate)]
     name = "the head" if claim else str(candidate)
@@ -304,8 +311,8 @@ async def try_idea(
     if data is None:
         again = "rlx try --claim" if claim else f"rlx try {candidate}"
         return TryAnswer(candidate=name, is_running=True, why="it trains or is measured", exit_code=1, next=again)
-    shown = {key: value for key, value in data.items() if key not in ("schema", "command")}
-    return TryAnswer.model_validate({**shown, "next": data["command"]})
+    shown = {key: value for key, value in _with_next(data).items() if key not in ("schema", "command")}
+    return TryAnswer.model_validate(shown)
 
 
 def _candidate_of(
@@ -341,7 +348,7 @@ async def propose(
     if predicts is not None:
         proposal["predicts"] = predicts
     data = await in_thread(_propose, proposal, study)
-    return answer(Proposed, {**data, "next": data["command"]})
+    return answer(Proposed, _with_next(data))
 
 
 def _propose(proposal: dict[str, Any], study: str | None) -> dict[str, Any]:
@@ -355,14 +362,14 @@ async def withdraw(candidate: CandidateId, why: str = "", study: StudyName = Non
     """Withdraw a candidate that was not tried."""
     words = ["--withdraw", candidate, "--why", why or "withdrawn over MCP", *option("--study", study)]
     data = await in_thread(document, "propose", *words)
-    return answer(Proposed, {**data, "kind": "withdrawn", "builds_on": "", "next": data["command"]})
+    return answer(Proposed, {**_with_next(data), "kind": "withdrawn", "builds_on": ""})
 
 
 @tool
 async def check(candidate: CandidateId, study: StudyName = None) -> Checked:
     """Check a candidate's records, keys and real diff; returns the plan hash that `launch` needs."""
     data = await in_thread(document, "check", "candidate", *option("--study", study), "--", candidate)
-    return answer(Checked, {**data, "next": data["command"]})
+    return answer(Checked, _with_next(data))
 
 
 @tool
@@ -397,7 +404,7 @@ async def _judge(verb: str, candidate: str, study: str | None, ctx: Context) -> 
     data = await _in_background([verb, *option("--study", study), "--", candidate], f"measuring {candidate[:40]}", ctx)
     if data is None:
         return StudyVerdict(candidate=candidate, is_running=True, exit_code=1, next=f"rlx {verb} {candidate}")
-    return answer(StudyVerdict, {**data, "guardrails": guardrail_texts(data), "next": data["command"]})
+    return answer(StudyVerdict, {**_with_next(data), "guardrails": guardrail_texts(data)})
 
 
 async def _in_background(words: list[str], progress: str, ctx: Context) -> dict[str, Any] | None:

@@ -244,6 +244,7 @@ def study_report(study: Any) -> str:
     spent = written["spent"]
     parts: list[Part] = [
         el("h1", title),
+        _in_short(written),
         section("What was asked", el("p", f"{status['metric']}."), study_page.summary(status)),
         section("What was found", el("p", el("strong", written["outcome"])), [_claim(row) for row in claims]),
         section("How sure that is", agreement, facts([
@@ -257,6 +258,12 @@ def study_report(study: Any) -> str:
         el("p", "next: ", el("code", written["command"])),
     ]  # fmt: skip
     return offline(title, parts)
+
+
+def _in_short(written: Data) -> Part:
+    """Return the answers for a reader who has not seen rlx; none if the numbers cannot be trusted."""
+    answers = [(answer["question"], answer["answer"]) for answer in written["answers"]]
+    return section("In short", facts(answers)) if answers else ""
 
 
 def _claim(row: Data) -> Html:

@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from rlx import TYPE_CHECKING
 from rlx.config.schema import COMMAND
 from rlx.errors import RlxError
 from rlx.runs.checkpoints import checkpoint as checkpoints
 from rlx.runs.run import Run, Seed
 from rlx.runs.status import COMPLETED
 from rlx.runs.summary import trained_seconds
+
+if TYPE_CHECKING:
+    import numpy as np
 
 LEAST_SHARE = 0.99
 """The share of the planned steps that a completed seed has at least."""
@@ -82,6 +84,8 @@ def _has_moved(seed: Seed) -> bool | None:
 
 def _distance(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> float:
     """Return the largest change of a number; NaN counts as a change."""
+    import numpy as np  # `rlx next` imports this module and measures no weights
+
     if not before.size:
         return 0.0
     largest = float(np.max(np.abs(after.astype(np.float64) - before.astype(np.float64))))

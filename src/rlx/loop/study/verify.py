@@ -19,7 +19,6 @@ from rlx.launch.study_jobs.checkpoint_hashes import checkpoint_hash
 from rlx.loop.study import measure_scores
 from rlx.loop.study.evaluator import StudyEvaluator, figures_again
 from rlx.loop.study.evidence_checks import altered_files
-from rlx.loop.study.judge_scores import judge_again
 from rlx.loop.study.next_action import next_step
 from rlx.runs.run import Run
 from rlx.study.approval.approval import forgery_risks
@@ -138,6 +137,8 @@ def _decision_problem(study: Study, state: State, event: Event) -> str:
     """Judge again on the recorded scores, and compare p, effect and guardrails."""
     if event["decision"] == "debug":
         return ""
+    from rlx.loop.study.judge_scores import judge_again  # with NumPy, which `rlx next` does without
+
     again, guards = judge_again(study, event)
     for name in ("p", "effect"):
         told, now = files.number(event[name]), getattr(again, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +23,7 @@ from rlx.study.contract import contract_view as screens
 from rlx.study.ledger.lifecycle import Phase
 from rlx.study.ledger.state import State
 from rlx.study.report import CandidateChange, CandidateRow, ReportContext
+from rlx.study.report_answers import short_answers
 from rlx.study.study_folder import UNCHANGED, Study
 from rlx.study.task import infer_task
 
@@ -134,11 +136,13 @@ def report(study: Study) -> dict[str, Any]:
         curves=CURVES if curves["runs"] else "",
         curves_of=curves["candidate"],
     )
+    around = replace(around, answers=tuple(short_answers(state, contract, rows, around)))
     files.write_atomic(study.report_path, reports.markdown(state, contract, rows, around).encode())
     return {
         "study": study.name,
         "outcome": reports.headline(state, contract, rows, problems),
         "problems": problems,
+        "answers": [] if problems else [answer.document() for answer in around.answers],
         "metric": contract.metric.name if contract.metric else "",
         "direction": contract.metric.direction if contract.metric else "maximize",
         "head": state.head,

@@ -12,7 +12,7 @@ Not covered, if everything runs under one account: someone who can write the led
 can write the signers file, or set XDG_CONFIG_HOME, can list a key of their own (/etc/rlx/signers, owned by root, has
 priority). A key without a passphrase, with a scripted one or in an unlocked agent signs unattended. Someone who can
 become another user (sudo, containers that map user ids) can write that user's document. The same account can patch rlx.
-There is no revocation: amend the contract, or let the approval expire. `forgery_risks` lists the risks that apply.
+Nothing revokes an approval: amend the contract, or let it expire. `forgery_risks` lists the risks that apply.
 """
 
 from __future__ import annotations

@@ -195,9 +195,11 @@ def problems(
         *_text_problems(candidate),
         *_record_problems(candidate),
         *_size_problems(candidate, own_code),
-        *_key_problems(candidate, contract, task),
-        *_code_problems(candidate, task, own_code),
     ]
+    reseeded = _reseeded(candidate, own_code)
+    if reseeded:  # whatever else is wrong with it, no fix makes it a candidate
+        return (*found, Refusal("SEED_ONLY", SEED_ONLY.format(reseeded), SHOW_SCOPE))
+    found += [*_key_problems(candidate, contract, task), *_code_problems(candidate, task, own_code)]
     if candidate.builds_on != BASELINE and candidate.builds_on not in known:
         unknown = f"builds_on `{candidate.builds_on}`: there is no such candidate"
         return (*found, Refusal("CANDIDATE", unknown, rlx("status")))
@@ -356,10 +358,18 @@ def _has_large_integer(value: Any) -> bool:
     return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
+def _reseeded(candidate: Candidate, code: CodeChange) -> str:
+    """Return the key or file whose seed is all that a candidate changes; empty if it changes more."""
+    keys = flat_keys(candidate.changes)
+    if code.is_seed_only and not keys:
+        return code.paths[0]
+    if keys and all(map(path_patterns.is_seed_key, keys)):
+        return next(iter(keys))
+    return ""
+
+
 def _key_problems(candidate: Candidate, contract: Contract, task: Task) -> Problems:
     keys = flat_keys(candidate.changes)
-    if keys and all(map(path_patterns.is_seed_key, keys)):
-        yield Refusal("SEED_ONLY", SEED_ONLY.format(next(iter(keys))), SHOW_SCOPE)
     for key in keys:
         if not key.isprintable() or "=" in key or key.split() != [key]:
             message = f"{key!a} cannot be a key: it has blanks, control characters or `=`"
@@ -372,8 +382,6 @@ def _key_problems(candidate: Candidate, contract: Contract, task: Task) -> Probl
 
 
 def _code_problems(candidate: Candidate, task: Task, code: CodeChange) -> Problems:
-    if code.is_seed_only and not candidate.changes:
-        yield Refusal("SEED_ONLY", SEED_ONLY.format(code.paths[0]), rlx("next"))
     if candidate.kind == "hyperparameter" and code.paths:
         message = f"kind hyperparameter changes no code, but the worktree changes `{code.paths[0]}`"
         yield Refusal("KIND", message, schema_command("code"))
@@ -433,23 +441,30 @@ class _Alternatives:
         return self.code.get(id, NO_CODE_CHANGE).sha256
 
 
+SHOW_KEYS = rlx("schema", "config")
+"""The command that lists the keys of a config and their values."""
+
+
 def _value_problems(candidate: Candidate, study: _Alternatives) -> Problems:
-    yield from (Refusal("VALUE", message, rlx("schema", "config")) for message in _bad_values(candidate, study))
-
-
-def _bad_values(candidate: Candidate, study: _Alternatives) -> Iterator[str]:
     if study.is_config:
-        try:
-            checked = load.check_data(study.effective(candidate), source=candidate.id)
-        except ConfigError as error:  # an index that a list does not have
-            yield f"{error.message}; {error.hint}"
-            return
-        yield from (problem.with_hint for problem in checked.errors)
+        yield from _config_problems(candidate, study)
         return
     for key, value in flat_keys(candidate.changes).items():
         default = study.base.get(key)
         if is_plain(value) and default is not None and not is_alike(value, default):
-            yield f"`{key}` is {json.dumps(value)}; the baseline's is {json.dumps(default)}, of another type"
+            message = f"`{key}` is {json.dumps(value)}; the baseline's is {json.dumps(default)}, of another type"
+            yield Refusal("VALUE", message, SHOW_KEYS)
+
+
+def _config_problems(candidate: Candidate, study: _Alternatives) -> Problems:
+    try:
+        checked = load.check_data(study.effective(candidate), source=candidate.id)
+    except ConfigError as error:  # an index that a list does not have
+        yield Refusal("KEY", f"{error.message}; {error.hint}", SHOW_KEYS)
+        return
+    for located in checked.errors:
+        code = "KEY" if located.problem.is_unknown_key else "VALUE"
+        yield Refusal(code, located.with_hint, SHOW_KEYS)
 
 
 def _duplicates(candidate: Candidate, study: _Alternatives) -> Problems:

@@ -226,7 +226,7 @@ def region_breaches(before: bytes, after: bytes, names: Iterable[str]) -> tuple[
 
 
 def _first_difference(before: Sequence[_Outside], after: Sequence[_Outside]) -> int | None:
-    """Return where the text outside of regions first differs, as an offset in the new file; None if it does not."""
+    """Return the first difference outside the regions, as an offset in the new file; None without a difference."""
     for was, now in zip(before, after, strict=True):
         if was.text != now.text:
             pairs = enumerate(zip(was.text, now.text, strict=False))
@@ -243,7 +243,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class _Outside:
-    """A piece of a file between regions: where it starts, and the region that follows it."""
+    """A piece of a file between regions: its start, and the region that follows it."""
 
     start: int
     text: bytes

@@ -222,7 +222,7 @@ class _BadRow(FileDamaged):
     """A row that breaks the chain."""
 
     def __init__(self, message: str, says: str) -> None:
-        super().__init__(message, hint="restore the file from a copy; what was changed is named by: rlx study audit")
+        super().__init__(message, hint="restore the file from a copy; to see the change: rlx study audit")
         self.says = says
 
 
@@ -287,7 +287,7 @@ def _event(line: bytes, prev: str) -> Event:
     if row["prev"] != prev:
         raise ValueError("the row does not follow the one before it")
     if _hash(prev, body) != hash_:
-        raise ValueError("the row's hash is not that of what it says")
+        raise ValueError("the row's hash does not match its content")
     if files.encode({"prev": prev, "body": body, "hash": hash_}) != line:
         raise ValueError("the row is not written as rlx writes rows")
     fields = files.decode(body)

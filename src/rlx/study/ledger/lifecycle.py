@@ -62,7 +62,7 @@ SEEDS: dict[Purpose, range] = {
 }
 """The training seeds of each purpose (`compare/comparability.py` has the same); no seed serves two."""
 DRAWN_PHASES: frozenset[Phase] = frozenset({"promotion", "confirmation"})
-"""The phases whose seeds are drawn at the launch, so that nobody can try a candidate on them before."""
+"""The phases whose seeds are drawn at the launch: no candidate can be tried on them before."""
 DRAWN_SEEDS = range(2000, 2**20)
 
 

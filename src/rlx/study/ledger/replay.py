@@ -364,7 +364,7 @@ class Rules:
         name = _text(event, "candidate")
         run = _text(event, "run")
         hashes = {int(seed): sha for seed, sha in event["checkpoints"].items()}
-        _require(hashes.keys() <= self._runs[name, run], f"{run} is no run of {name} with these seeds")
+        _require(hashes.keys() <= self._runs[name, run], f"{run} is not a run of {name} with these seeds")
         known = self.weights.get(name, {})
         is_same = all(seed not in known or known[seed].sha256 == sha for seed, sha in hashes.items())
         _require(is_same, "a checkpoint is not the one that was recorded before")
@@ -429,7 +429,7 @@ class Rules:
         standing = self._standing(event)
         decision = event["decision"]
         study = event.get("study", "continue")
-        _require(decision in DECISIONS, f"`{decision}` is no decision")
+        _require(decision in DECISIONS, f"`{decision}` is not a decision")
         _require(study in STUDY_DECISIONS, f"a study cannot `{study}`")
         is_open_claim = (standing.state, decision) == (
             "advanced",
@@ -498,7 +498,7 @@ class Rules:
         self.escalation = _text(event, "why")
 
     def anchored(self, event: Event) -> None:
-        _require(event["head"] in self._hashes, "the anchored head is no row of this ledger")
+        _require(event["head"] in self._hashes, "the anchored head is not a row of this ledger")
         self.anchor = event
 
     def outside_training(self, event: Event) -> None:

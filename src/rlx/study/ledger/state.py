@@ -184,7 +184,7 @@ class State:
     def lacks(self, candidate: str, phase: Phase, wanted: int) -> int:
         """Return how many seeds of a yardstick must still be trained: those cut off, at least.
 
-        What failed to be trained or measured is replaced by others.
+        Other seeds replace those that failed to train or to be measured.
         """
         vain = self.scores(candidate, phase).keys() - self.usable(candidate, phase).keys()
         states = [state for job in self.jobs_of(candidate, phase) for state in job.seed_states.items()]
@@ -225,7 +225,7 @@ def next_seeds(state: State, candidate: str, purpose: Purpose, count: int) -> tu
 def draw_seeds(
     state: State, candidate: str, phase: Phase, count: int, *, random_below: Callable[[int], int]
 ) -> tuple[int, ...]:
-    """Return the seeds of a phase that nobody may know before its launch: first those cut off, then random ones.
+    """Return the seeds of a phase, unknown before its launch: first those cut off, then random ones.
 
     `random_below(n)` returns a random number below `n`.
     """

@@ -1,4 +1,4 @@
-"""The regions of a repository that compute a reward: of an environment, of what it imports, and of wrappers."""
+"""The regions of a repository that compute a reward: in an environment, its imports and its wrappers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlx.study.candidate import path_patterns, source_region
 
 
 def reward_regions(env_id: str, root: Path) -> tuple[str, ...]:
-    """Return the regions that compute the reward of an env in a project file; `step` only if there is no other."""
+    """Return the regions that compute the reward of an env in a project file; `step` only if it has no other."""
     parts = file_and_name(env_id, root)
     if parts is None:
         return ()

@@ -81,12 +81,12 @@ class Adapter(Section):
 
     @property
     def takes_episodes(self) -> bool:
-        """Whether the eval command is told how many episodes to play."""
+        """Whether the eval command gets the number of episodes."""
         return any("{episodes}" in word for word in self.eval)
 
     @property
     def takes_episode_seed(self) -> bool:
-        """Whether the eval command is told which episodes to play."""
+        """Whether the eval command gets the seed of its episodes."""
         return any("{episode_seed}" in word for word in self.eval)
 
 

@@ -16,7 +16,7 @@ MOST_FACTS_PER_KIND = 4
 
 
 def task_from_scan(scan: Scan, draft: Draft, *, name: str, mission: str = "") -> Task:
-    """Return the drafted task. Its facts say what was inferred, how sure that is, and from which line."""
+    """Return the drafted task. Its facts name each inference, its certainty and its line."""
     score = "the score"
     if draft.metrics is not None:
         score = next(iter(draft.metrics.names), score)

@@ -5,36 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlx import files
 from rlx.command import Command
 from rlx.loop.study import verdict_notes
-from rlx.loop.study.agent.history import lessons, mean_score, rounded, shortened, told_lines
-from rlx.loop.study.agent.ideas import SHOWN, best_idea, best_ideas
-from rlx.loop.study.agent.short_way import short_way
-from rlx.loop.study.next_action import Step, next_steps, situation_of
+from rlx.loop.study.agent.answer_size import TEXT_LENGTHS, does_fit, with_short_texts
+from rlx.loop.study.agent.history import lessons, mean_score, rounded, told_lines
+from rlx.loop.study.agent.ideas import SHOWN, Idea, best_ideas
+from rlx.loop.study.agent.short_way import is_written_down, short_way
+from rlx.loop.study.next_action import PROPOSAL, Step, next_steps, situation_of
 from rlx.loop.study.study_status import brief, findings, status_of
 from rlx.loop.study.verify import integrity
 from rlx.study.candidate.candidate import BASELINE
 from rlx.study.situation import Situation
 from rlx.study.study_folder import Study
 
-MOST_BYTES = 980
-"""The size of an answer as JSON; the schema's number and the brackets of the printed document come on top."""
-_TEXTS = (220, 160, 110, 70, 40)
-IDEA_MOVES = ("propose", "mend")
-
 
 def compact(study: Study) -> tuple[dict[str, Any], Command]:
     """Return what an agent needs to take the recommended step, in at most 1 kB, and the command of that step."""
     at = situation_of(study)
     step, *others = next_steps(study, at)
-    ideas: list[dict[str, Any]] = []
+    ideas: list[Idea] = []
     if at.state.approval is not None and at.can_search:
-        ideas = [idea.document() for idea in best_ideas(study, at)[:SHOWN]]
-    history = told_lines(lessons(study, at.state))
-    idea = best_idea(study, at, step)
-    step, *others = [_in_short(known, study.option_words, idea) for known in (step, *others)]
-    parts = {"study": study.name, "integrity": integrity(study)[:1], "ideas": ideas, "history": history}
+        ideas = best_ideas(study, at)
+    step, *others = [in_short(known, study.option_words, ideas) for known in (step, *others)]
+    parts = {
+        "study": study.name,
+        "integrity": integrity(study)[:1],
+        "ideas": [idea.document() for idea in ideas[:SHOWN]],
+        "history": told_lines(lessons(study, at.state)),
+    }
     return fitted(at, step, others, parts), step.command
 
 
@@ -51,12 +49,21 @@ def full(study: Study) -> dict[str, Any]:
     }
 
 
-def _in_short(step: Step, study: tuple[str, ...], idea: str) -> Step:
-    """Return a step with the shortest command, and without words about the longer ones."""
-    command = short_way(step, study, idea)
-    why = step.why
-    if step.move.kind == "propose":
-        why = "an idea is needed: take one of these, or write candidate.json, then rlx try -f candidate.json"
+def in_short(step: Step, study: tuple[str, ...], ideas: Sequence[Idea]) -> Step:
+    """Return a step with the shortest command, and without words about the longer ones; the best ideas come first."""
+    if step.move.kind != "propose":
+        return Step(step.move, short_way(step, study), step.why)
+    fresh = [idea.name for idea in ideas if not idea.has_failed]
+    command = short_way(step, study, fresh[0] if fresh else "")
+    written = f"write {PROPOSAL}, then rlx try -f {PROPOSAL}"
+    if is_written_down(step):
+        why = f"{PROPOSAL} is there and was not tried yet"
+    elif fresh:
+        why = f"an idea is needed: take one of these, or {written}"
+    elif ideas:
+        why = f"another idea is needed, for those shown have failed: {written}"
+    else:
+        why = f"an idea of your own is needed: {written}"
     return Step(step.move, command, why)
 
 
@@ -82,15 +89,15 @@ def fitted(at: Situation, step: Step, others: Sequence[Step], parts: Mapping[str
         "command": step_document["command"],
         "person": step.command.needs_person,
     }  # fmt: skip
-    for most in _TEXTS:
-        answer = _cut(whole, most)
-        while _size(answer) > MOST_BYTES and len(answer["history"]) > 2:
+    for most in TEXT_LENGTHS:
+        answer = with_short_texts(whole, most)
+        while not does_fit(answer) and len(answer["history"]) > 2:
             answer["history"] = answer["history"][1:]
-        if _size(answer) <= MOST_BYTES:
+        if does_fit(answer):
             return answer
     for key, kept in (("history", 0), ("also", 0), ("findings", 0), ("ideas", 1), ("ideas", 0)):
         answer[key] = answer[key][:kept]
-        if _size(answer) <= MOST_BYTES:
+        if does_fit(answer):
             return answer
     return answer
 
@@ -104,23 +111,3 @@ def scores(at: Situation) -> dict[str, Any]:
         "head": rounded(mean_score(at.state, at.state.head)),
         "ceiling": at.ceiling,
     }
-
-
-def _size(answer: Mapping[str, Any]) -> int:
-    return len(files.encode(answer))
-
-
-def _cut(whole: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Cut every text but commands and names."""
-    kept = ("study", "status", "head", "action", "command", "propose", "metric", "also")
-    return {key: value if key in kept else _with_short_texts(value, most) for key, value in whole.items()}
-
-
-def _with_short_texts(value: Any, most: int) -> Any:
-    if isinstance(value, str):
-        return shortened(value, most)
-    if isinstance(value, Mapping):
-        return _cut(value, most)
-    if isinstance(value, list):
-        return [_with_short_texts(item, most) for item in value]
-    return value

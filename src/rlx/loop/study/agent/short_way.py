@@ -18,8 +18,13 @@ def short_way(step: Step, study: tuple[str, ...], idea: str = "") -> Command:
         return rlx("try", move.candidate, *study)
     if move.kind != "propose":
         return step.command
-    if "--file" in step.command.argv:
+    if is_written_down(step):
         return rlx("try", "--file", PROPOSAL, *study)
     if idea:
         return rlx("try", "--idea", idea, *study)
     return step.command
+
+
+def is_written_down(step: Step) -> bool:
+    """Whether the step proposes a candidate from a file that is there."""
+    return "--file" in step.command.argv

@@ -19,7 +19,8 @@ from rlx.launch import launch as plain
 from rlx.launch.study_jobs import launch_candidate
 from rlx.launch.study_jobs.launch_candidate import LaunchOrder
 from rlx.loop.study import decide, measure_scores
-from rlx.loop.study.agent.history import change_text, mean_score, rounded, shortened
+from rlx.loop.study.agent.answer_size import TEXT_LENGTHS, does_fit, with_short_texts
+from rlx.loop.study.agent.history import change_text, mean_score, rounded
 from rlx.loop.study.agent.ideas import best_idea
 from rlx.loop.study.agent.short_way import short_way
 from rlx.loop.study.measure_scores import Say
@@ -27,6 +28,7 @@ from rlx.loop.study.next_action import Step, next_steps, situation_of
 from rlx.loop.study.propose import propose, withdraw
 from rlx.runs.run import Run
 from rlx.study.candidate.candidate import BASELINE, Candidate
+from rlx.study.ledger.state import State
 from rlx.study.moves import Move
 from rlx.study.refusal import Refusal
 from rlx.study.situation import UNDECIDED, Situation, pool_size
@@ -35,7 +37,6 @@ from rlx.study.verdict_words import verdict_words
 
 SECONDS = 600.0
 """How long one call waits if nobody says otherwise."""
-LONGEST_TEXT = 220
 ROOM_CODES = frozenset({"PARALLEL", "CORES", "GPUS", "MEMORY"})
 """The refusals of a launch that pass when another job ends."""
 OWN_MOVES = ("check", "launch", "decide")
@@ -67,9 +68,10 @@ class CandidateTrial:
             try:
                 self._act(move)
             except Refused:
-                if self.study.state().head == at.state.head:
+                if _steps_taken(self.study.state()) == _steps_taken(at.state):
+                    self._give_up(move)
                     raise
-                # another candidate became the head meanwhile: look again
+                # another process took a step meanwhile: look again
 
     def _is_decided(self, at: Situation) -> bool:
         if self.is_claim:
@@ -104,7 +106,7 @@ class CandidateTrial:
         if move.kind == "wait":
             self.follow(Run(self.study.root / "runs" / move.run), timeout_seconds=max(0.0, self._seconds_left))
         elif move.kind == "check":
-            self._check(move)
+            launch_candidate.check(self.study, move.candidate)
         elif move.kind == "launch":
             self._launch(LaunchOrder(move.candidate, move.phase, plan=move.plan))
         elif move.kind == "baseline":
@@ -114,14 +116,10 @@ class CandidateTrial:
         else:
             decide.decide(self.study, move.candidate, say=self.say)
 
-    def _check(self, move: Move) -> None:
-        """Check the candidate. One of config keys that is refused cannot be fixed, so it is withdrawn."""
-        try:
-            launch_candidate.check(self.study, move.candidate)
-        except Refused:
-            if not self.study.candidate(move.candidate).is_code:
-                withdraw(self.study, move.candidate, why="its check was refused")
-            raise
+    def _give_up(self, move: Move) -> None:
+        """Withdraw a candidate of config keys whose check was refused: no edit can fix it."""
+        if move.kind == "check" and not self.study.candidate(move.candidate).is_code:
+            withdraw(self.study, move.candidate, why="its check was refused")
 
     def _launch(self, order: LaunchOrder) -> None:
         try:
@@ -148,6 +146,11 @@ class CandidateTrial:
             measure_scores.measure(self.study, [BASELINE], "baseline", say=self.say)
 
 
+def _steps_taken(state: State) -> int:
+    """Return how many rows the ledger has, without refusals."""
+    return state.rows - state.refusals
+
+
 def try_proposal(
     study: Study,
     proposal: Document | Mapping[str, Any],
@@ -158,15 +161,28 @@ def try_proposal(
     follow: Callable[..., object] = plain.wait,
 ) -> dict[str, Any]:
     """Propose a candidate, or find the one that this proposal made before, and try it."""
+    known, made = _find_or_propose(study, proposal, patch=patch)
+    if made.get("worktree") and patch is None:
+        return _answer(study, known, situation_of(study), notes=made["notes"], is_to_edit=True)
+    return try_candidate(study, known, seconds=seconds, say=say, notes=made.get("notes", ()), follow=follow)
+
+
+def _find_or_propose(
+    study: Study, proposal: Document | Mapping[str, Any], *, patch: Path | None
+) -> tuple[str, Mapping[str, Any]]:
+    """Return the candidate of a proposal, and what was said about it if it is new."""
     data = proposal.data if isinstance(proposal, Document) else proposal
     known = None if patch else _same_candidate(study, data)
-    notes: list[str] = []
-    if known is None:
+    if known is not None:
+        return known, {}
+    try:
         made = propose(study, proposal, patch=patch)
-        known, notes = str(made["candidate"]), list(made["notes"])
-        if made["worktree"] and patch is None:
-            return _answer(study, known, situation_of(study), notes=notes, is_to_edit=True)
-    return try_candidate(study, known, seconds=seconds, say=say, notes=notes, follow=follow)
+    except Refused:
+        known = None if patch else _same_candidate(study, data)
+        if known is None:
+            raise
+        return known, {}  # another process has proposed the same meanwhile
+    return str(made["candidate"]), made
 
 
 def try_candidate(
@@ -191,7 +207,9 @@ def try_claim(
     before = situation_of(study)
     head = before.state.head
     if not before.may_claim and not before.state.is_claim_decided(head):
-        message = f"the head {head} cannot be claimed"
+        message = f"{head} cannot be claimed now"
+        if head == BASELINE:
+            message = "there is nothing to claim: no candidate has won a race yet"
         refusal = Refusal("CLAIMS", message, rlx("next"))
         raise launch_candidate.refused_error("nothing is claimed", [refusal])
     at = CandidateTrial(study, head, say, time.monotonic() + seconds, follow, is_claim=True).go()
@@ -249,7 +267,7 @@ def _answer(
         command = rlx("try", "--claim" if is_claim else identity, *study.option_words)
     elif not is_open:
         command = short_way(step, study.option_words, best_idea(study, at, step))
-    return {
+    whole = {
         "study": study.name,
         "candidate": identity,
         "change": change_text(candidate),
@@ -264,6 +282,16 @@ def _answer(
         "worktree": worktree,
         "command": str(command),
     }
+    return fitted(whole)
+
+
+def fitted(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer with its texts shortened until it fits; notes are left out last."""
+    for most in TEXT_LENGTHS:
+        answer = with_short_texts(whole, most)
+        if does_fit(answer):
+            return answer
+    return {**answer, "notes": []}
 
 
 def _measured(at: Situation, identity: str, against: str, effect: Any, sizes: Any) -> dict[str, Any]:
@@ -273,5 +301,4 @@ def _measured(at: Situation, identity: str, against: str, effect: Any, sizes: An
 
 
 def _one_line(text: str) -> str:
-    """Return a text on one line, short enough for an answer."""
-    return shortened(" ".join(text.split()), LONGEST_TEXT)
+    return " ".join(text.split())
