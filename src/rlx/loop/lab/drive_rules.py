@@ -30,6 +30,8 @@ class DriveOptions:
     no_progress: int | None = None
     cost_per_session: float | None = None
     backoff_seconds: float = 10.0
+    executor: str | None = None
+    """Where the drive's trainings run; None leaves the choice to `rlx.toml`."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON-able data."""

@@ -89,10 +89,21 @@ def resume(lab: Lab, *, say: Say, follow: Callable[..., object] = plain.wait) ->
         if not begun:
             raise NotFound(f"lab {lab.name} was never run", hint="rlx lab run --agent claude")
         refuse_unapproved(lab)
-        options = DriveOptions(**begun[-1]["options"])
+        options = begun_options(begun[-1])
         agent_command(options.agent, lab.config.agent, cwd=Path(begun[-1]["folder"]))
         lab.study.ledger.append(DRIVER_EVENT, what="resumed")
         return Driver(lab, options, begun[-1], say, follow).drive()
+
+
+def last_options(lab: Lab) -> DriveOptions | None:
+    """Return the options of the last drive; None if the lab was never run."""
+    begun = [event for event in driver_events(lab) if event["what"] == "began"]
+    return begun_options(begun[-1]) if begun else None
+
+
+def begun_options(begun: Event) -> DriveOptions:
+    """Return the options in the row with which a drive began."""
+    return DriveOptions(**begun["options"])
 
 
 @contextlib.contextmanager
@@ -142,6 +153,9 @@ def interrupt(lab: Lab) -> None:
 def refuse_unapproved(lab: Lab) -> None:
     """Refuse to drive a lab whose study waits for a person, or whose sessions this kernel could not limit."""
     study = lab.study
+    if study.state().approval is None and lab.rung == lab.config.ladder[0]:
+        says = f"lab {lab.name} is not approved: a person has to read program.md, lab.yaml and evaluator/ first"
+        raise Refused(says, hint="rlx lab approve")
     step = next_steps(study, situation_of(study))[0]
     if step.move.kind in FOR_A_PERSON:
         raise Refused(f"a person is needed first: {step.why}", hint="rlx lab approve")

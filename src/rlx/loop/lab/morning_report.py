@@ -183,6 +183,8 @@ class _Page:
             return f"**{self.data['head']} is the head, and is not confirmed.**"
         if not self.attempts:
             return "**Nothing was tried yet.**"
+        if all(attempt.score is None for attempt in self.attempts):
+            return "**Nothing was measured yet. Every attempt so far was refused or failed.**"
         return "**No change beat the baseline. That is the result so far.**"
 
     def _drives(self) -> Iterator[str]:

@@ -8,13 +8,14 @@ Example: rlx lab climb
 
 from __future__ import annotations
 
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor
 from rlx.hosts.cli.output import labelled, say
 from rlx.hosts.cli.progress import follow
 
 
 def arguments(parser: Parser) -> None:
     parser.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="wait at most so long (%(default)s)")
+    add_executor(parser)
 
 
 def run(args: Args) -> Data:
