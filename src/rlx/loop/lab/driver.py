@@ -2,7 +2,7 @@
 
 It owns clock, money, restarts and waits. The ledgers are its memory: options and ends of drives, and one row per
 session. So a driver that was killed at any moment goes on with `resume`: it finishes the session or the attempt that
-was under way, and counts what was done.
+it left, and counts the finished ones.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def start(lab: Lab, options: DriveOptions, *, say: Say, follow: Callable[..., ob
 
 
 def resume(lab: Lab, *, say: Say, follow: Callable[..., object] = plain.wait) -> DriveEnd:
-    """Go on with the last drive, with its own options and what is left of them."""
+    """Go on with the last drive, with the rest of its own options."""
     with held(lab):
         begun = [event for event in driver_events(lab) if event["what"] == "began"]
         if not begun:
@@ -313,7 +313,7 @@ class Driver:
                 self._finish(session)
 
     def _finish(self, session: AgentSession) -> None:
-        """Give a session its row: what it ended by, or the attempt that its change is."""
+        """Give a session its row: its end, or the attempt that its change is."""
         result = agent_session.result_of(session, now=time.time())
         agent_session.keep_patch(session)
         if not result.is_attempt:

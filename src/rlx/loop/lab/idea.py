@@ -39,7 +39,7 @@ def parts(change: StagedChange) -> list[str]:
 
 
 def imports(change: StagedChange, module: str = EVALUATOR) -> list[str]:
-    """Return where the changed files import a module, also by a text that names it or its files."""
+    """Return the places in the changed files that import a module, or name it or its files in a text."""
     text = re.compile(rf"(?:^|[/\\'\"]){module}(?:$|[/\\'\"]|\.\w)|\b(?:import|from)\s+{module}\b")
     found = []
     for one in change.changes:

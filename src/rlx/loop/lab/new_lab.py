@@ -202,7 +202,7 @@ def _env_words(env: EnvCopy | None) -> dict[str, str]:
 def _filled(template: str, words: Mapping[str, str]) -> str:
     path = TEMPLATES / template
     if not path.is_file():
-        raise Refused(f"there is no template {template}", hint="rlx lab new --help")
+        raise Refused(f"the template {template} does not exist", hint="rlx lab new --help")
     text = path.read_text(encoding="utf-8")
     for name, value in words.items():
         text = text.replace(f"@{name}@", value)
