@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rlx.loop.lab import driver
 from rlx.loop.lab.driver import last_options
 from rlx.loop.lab.lab_folder import Lab
 from tests.loop.lab.lab_project import tiny_lab
@@ -46,6 +47,13 @@ def test_a_page_without_a_measured_change_does_not_say_that_none_was_better(lab:
     page = cli("lab", "report").out
     assert "Nothing was measured yet" in page
     assert "No change beat the baseline" not in page
+
+
+def test_a_lab_that_is_driven_does_not_climb_under_its_driver(lab: Lab, cli: Cli) -> None:
+    assert cli("lab", "approve", "--yes").code == 0
+    with driver.held(lab):
+        assert cli("lab", "climb").code == 4
+    assert lab.rung == lab.config.ladder[0]
 
 
 def completed(lab: Lab) -> list[Path]:

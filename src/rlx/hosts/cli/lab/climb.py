@@ -1,5 +1,7 @@
 """Go to the next rung of the budget ladder. The baseline and the accepted candidate run again there.
 
+A lab that is driven climbs by itself: while its driver runs, this command is refused.
+
 Scores of different rungs are never compared: each rung is a study of its own. The study below stops. The new one is
 approved by the same person if lab.yaml asks for no more than an asserted approval.
 
@@ -20,12 +22,14 @@ def arguments(parser: Parser) -> None:
 
 def run(args: Args) -> Data:
     from rlx.launch import launch
+    from rlx.loop.lab import driver
     from rlx.loop.lab.climb import climb
     from rlx.loop.lab.lab_folder import Lab
 
     lab = Lab.open()
     wait = launch.wait if args.json else follow
-    carried = climb(lab, say=say, seconds=args.seconds, follow=wait)
+    with driver.held(lab):  # a session that began at this rung must not be tried at the next one
+        carried = climb(lab, say=say, seconds=args.seconds, follow=wait)
     return {"lab": lab.name, "rung": lab.rung.name, "carried": carried.document() if carried else None}
 
 
