@@ -97,9 +97,10 @@ def main() -> int:
             outcome = rule(cell, count, generator)
             outcomes[cell.name, name] = outcome
             said, true = outcome.said_and_true
+            claimed = f"{said:+.2f} ({true:+.2f})" if outcome.is_claimed.any() else "–"
             rows.append(
                 f"| {cell.name} | {name} | {outcome.is_claimed.mean():.3f} | {outcome.false_claims:.3f} "
-                f"| {outcome.true_gain:+.2f} | {said:+.2f} ({true:+.2f}) | {outcome.seeds.mean():.0f} |"
+                f"| {outcome.true_gain:+.2f} | {claimed} | {outcome.seeds.mean():.0f} |"
             )
     page = [
         "# How whole labs end", "",

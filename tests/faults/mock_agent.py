@@ -94,9 +94,35 @@ def outside(_: str) -> None:
             print(f"refused {target.name}: {error.strerror}")
 
 
+def spy(_: str) -> None:
+    """Try to read the ledger, the runs, other sessions and the environment of other processes."""
+    lab = next(path for path in Path.cwd().parents if (path / ".rlx").is_dir())
+    own = f"/{Path.cwd().parent.name}/"
+    places = [*lab.glob(".rlx/tasks/*/studies/*/ledger.jsonl"), *lab.glob("runs/*/metadata.json"),
+              lab / ".rlx/tasks/hop-1x2/studies/hop-1x2/ledger.jsonl", lab / "runs",
+              *(path for path in lab.glob(".rlx/labs/*/sessions/*/output.log") if own not in str(path)),
+              *Path("/proc").glob("[0-9]*/environ")]  # fmt: skip
+    for place in places:
+        if place.parent.name == str(os.getpid()):
+            continue
+        try:
+            _ = list(place.iterdir()) if place.is_dir() else place.read_bytes()
+            print(f"READ {place}")
+        except OSError as error:
+            print(f"refused {place.name}: {error.strerror}")
+
+
+def knot(_: str) -> None:
+    """Leave a claim that is a link to the ledger, and a pipe where nobody writes."""
+    lab = next(path for path in Path.cwd().parents if (path / ".rlx").is_dir())
+    (CANDIDATE / "idea.txt").symlink_to(lab / ".rlx/tasks/hop-1x2/studies/hop-1x2/ledger.jsonl")
+    os.mkfifo(CANDIDATE / "pipe")
+
+
 DEEDS = {
     "nothing": nothing, "rate": rate, "leave": leave, "limit": limit, "hang": hang, "spin": spin, "daemon": daemon,
     "fill": fill, "stray": stray, "outside": outside,
+    "spy": spy, "knot": knot,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -120,6 +120,18 @@ def test_every_fault_of_an_agent_is_one_row_and_the_drive_goes_on(lab: Lab) -> N
     assert not lab.study.state().violations
 
 
+def test_a_session_reads_neither_the_ledger_nor_runs_nor_other_processes_and_its_knots_are_one_row(lab: Lab) -> None:
+    end = drive(lab, "spy", "knot", iterations=2)
+    assert (end.stop.code, end.sessions) == ("iterations", 2)
+    log = (lab.folder / "sessions/0001/output.log").read_text()
+    assert "refused ledger.jsonl" in log
+    assert "READ" not in log
+    assert outcomes(lab) == ["NO_CHANGE", "SIZE"]
+    kept = lab.folder / "sessions/0002/idea.txt"
+    assert "approved" not in kept.read_text(), "a link does not lead out of the session"
+    assert len(attempts(lab)) == 2
+
+
 def test_an_agent_that_always_fails_is_given_up(lab: Lab) -> None:
     end = drive(lab, *["leave:1"] * 9, iterations=9)
     assert end.stop.code == "failures"

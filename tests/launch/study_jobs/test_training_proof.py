@@ -42,3 +42,9 @@ def test_only_code_that_a_person_approved_may_leave_its_weights(
     run = completed(tmp_path, 256)
     assert training_proof.problems(run, must_move=False) == []
     assert len(training_proof.problems(run, must_move=True)) == 1
+
+
+@pytest.mark.parametrize(("seconds", "is_plausible"), [(95e-6, False), (0.0, False), (0.5, True)])
+def test_a_training_that_took_no_time_is_no_training(seconds: float, is_plausible: bool) -> None:
+    proof = TrainingProof(seed=0, steps=2000, planned=2000, seconds=seconds, has_moved=True)
+    assert (proof.problems == []) == is_plausible

@@ -9,6 +9,7 @@ import pytest
 from rlx.config.schema import Env
 from rlx.envs.make import inspect
 from rlx.errors import ConfigError, NotFound, Refused
+from rlx.loop.lab.lab_folder import Lab
 from rlx.loop.lab.new_lab import LabWishes, approve_lab, new_lab
 from rlx.loop.lab.try_attempt import LabIdea, try_attempt
 from tests.loop.lab.lab_project import edit
@@ -20,6 +21,18 @@ def test_a_lab_of_an_unknown_environment_is_refused_and_writes_nothing(tmp_path:
 
     assert refused.value.hint == "did you mean `CartPole-v1`?"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rules_that_the_first_candidate_cannot_train_with_are_refused_with_the_files_to_edit(tmp_path: Path) -> None:
+    lab = new_lab(tmp_path / "grid", LabWishes(template="batched", ladder=((4, 4),)))
+    edit(lab, "lab.yaml", "count: 32", "count: 4")
+    lab = Lab(lab.root)
+    with pytest.raises(ConfigError, match="batch_size") as refused:
+        approve_lab(lab, by="tester")
+    assert "candidate/train.py" in str(refused.value.hint)
+    assert lab.study.state().approval is None
+    edit(lab, "candidate/train.py", "256", "64")
+    assert approve_lab(lab, by="tester")["by"] == "tester"
 
 
 CART = '''\

@@ -28,7 +28,8 @@ def test_what_is_refused_before_any_training_is_one_row_each(tmp_path: Path) -> 
     lab = tiny_lab(tmp_path)
     train = lab.root / "candidate" / "train.py"
     original = train.read_text()
-    assert codes(lab, "nothing") == ["NO_CHANGE"]
+    assert codes(lab, "nothing\tat\nall") == ["NO_CHANGE"]
+    assert attempts(lab)[-1].description == "nothing at all", "one line, so that a table can hold it"
     train.write_text(original + "\n# only a comment\n")
     assert codes(lab, "a comment") == ["NO_CHANGE"]
     train.write_text(original.replace('"name": "ppo"', '"name": "ppo", "total_timesteps": 10_000'))

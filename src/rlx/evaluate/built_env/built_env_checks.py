@@ -6,6 +6,7 @@ code runs in the same process, so an answer is evidence for an honest candidate 
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ from rlx.evaluate.foreign_code import ForeignCode, one_line
 TASK = "evaluator/env.py:Task"
 SCENARIOS = "evaluator/scenarios.py"
 EPISODES = 40
+BLIND_EPISODES = 10
+MOST_ACTIONS = 16
+MOST_CYCLES = 30
 SEEDS = 5
 LARGEST_OBSERVATION = 100_000
 LEAST_STEPS = 1.5
@@ -37,13 +41,15 @@ def built_env_problems(root: Path, *, headroom: float, max_steps: int) -> tuple[
     judge = made.unwrapped
     problems = [*_api_problems(made), *_determinism_problems(made), *_scenario_problems(made, root)]
     floor, length, is_capped = _random_play(made, max_steps)
-    constant = _constant_floor(made)
+    constant, cycle = _blind_floors(made)
     if floor >= headroom:
         problems.append(
             f"headroom: a random policy solves {floor:.0%} of episodes; it may solve less than {headroom:.0%}"
         )
     if constant >= headroom:
         problems.append(f"headroom: always the same action solves {constant:.0%} of episodes")
+    if cycle >= headroom:
+        problems.append(f"headroom: two actions in turn, without looking, solve {cycle:.0%} of episodes")
     if length <= LEAST_STEPS:
         problems.append(f"horizon: unsolved episodes end after {length:.1f} steps on average")
     if not is_capped:
@@ -53,7 +59,8 @@ def built_env_problems(root: Path, *, headroom: float, max_steps: int) -> tuple[
     else:
         problems.append(f"{TASK} is not a rlx.envs.judged.Judged")
     made.close()
-    return problems, {"random_floor": floor, "constant_floor": constant, "unsolved_length": length}
+    floors = {"random_floor": floor, "constant_floor": constant, "cycle_floor": cycle}
+    return problems, {**floors, "unsolved_length": length}
 
 
 def _api_problems(env: Any) -> Iterator[str]:
@@ -144,21 +151,41 @@ def _random_play(env: Any, max_steps: int) -> tuple[float, float, bool]:
     return solved / EPISODES, float(np.mean(lengths)) if lengths else float("inf"), is_capped
 
 
-def _constant_floor(env: Any) -> float:
-    """Return how often the best constant action solves it; 0 for actions that are not discrete."""
-    count = int(getattr(env.action_space, "n", 0))
-    best = 0.0
-    for action in range(min(count, 16)):
-        solved = 0
-        for episode in range(10):
-            env.reset(seed=2000 + episode)
-            is_over = False
-            while not is_over:
-                _, reward, terminated, truncated, _ = env.step(action)
-                is_over = terminated or truncated
-            solved += reward > 0
-        best = max(best, solved / 10)
-    return best
+def _blind_floors(env: Any) -> tuple[float, float]:
+    """Return how often the best constant action solves it, and the best cycle of two actions.
+
+    Neither looks at the observation, so neither can have learned anything.
+    """
+    actions = _plain_actions(env.action_space)
+    constant = max((_blind_share(env, (action,)) for action in actions), default=0.0)
+    pairs = list(itertools.permutations(actions, 2))[:MOST_CYCLES]
+    return constant, max((_blind_share(env, pair) for pair in pairs), default=0.0)
+
+
+def _plain_actions(space: Any) -> list[Any]:
+    """Return actions that need no look at the observation: discrete ones, or the ends and the middle of a box."""
+    count = int(getattr(space, "n", 0))
+    if count:
+        first = int(getattr(space, "start", 0))
+        return list(range(first, first + min(count, MOST_ACTIONS)))
+    low, high = getattr(space, "low", None), getattr(space, "high", None)
+    if low is None or high is None or not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return []
+    return [low, high, ((low + high) / 2).astype(space.dtype)]
+
+
+def _blind_share(env: Any, cycle: tuple[Any, ...]) -> float:
+    """Return the share of episodes that a cycle of actions solves."""
+    solved = 0
+    for episode in range(BLIND_EPISODES):
+        env.reset(seed=2000 + episode)
+        is_over = False
+        actions = itertools.cycle(cycle)
+        while not is_over:
+            _, reward, terminated, truncated, _ = env.step(next(actions))
+            is_over = terminated or truncated
+        solved += reward > 0
+    return solved / BLIND_EPISODES
 
 
 def _invariance_problems(judge: Judged, root: Path) -> Iterator[str]:

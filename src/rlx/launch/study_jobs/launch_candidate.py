@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -129,14 +129,22 @@ def check(study: Study, identity: str, *, is_dry: bool = False) -> CheckedCandid
     return checked
 
 
-def refuse(held: Held, action: str, identity: str, refusals: Sequence[Refusal], *, is_dry: bool = False) -> NoReturn:
-    """Write one row with every refusal, unless it is only a trial, and raise the error."""
+def refuse(
+    held: Held,
+    action: str,
+    identity: str,
+    refusals: Sequence[Refusal],
+    *,
+    is_dry: bool = False,
+    details: Mapping[str, Any] | None = None,
+) -> NoReturn:
+    """Write one row with every refusal and further details, unless it is only a trial, and raise the error."""
     if is_dry:
         raise refused_error(f"{identity} would be refused", refusals)
     reasons = [{"code": refusal.code, "says": refusal.message[:MOST_SAID]} for refusal in refusals[:MOST_REASONS]]
     if len(refusals) > MOST_REASONS:
         reasons.append({"code": refusals[-1].code, "says": f"and {len(refusals) - MOST_REASONS} more reasons"})
-    held.append("refused", action=action, candidate=identity, reasons=reasons)
+    held.append("refused", action=action, candidate=identity, reasons=reasons, **(details or {}))
     raise refused_error(f"{identity} is refused", refusals)
 
 

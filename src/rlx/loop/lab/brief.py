@@ -31,10 +31,10 @@ TRY = (
 
 
 def brief(lab: Lab, *, ending: str = TRY, picture: str = "") -> str:
-    """Return the brief as Markdown: mission, rules, the state of the search, what was tried, and what is open.
+    """Return the brief as Markdown: mission, rules, the state of the search, attempts and open ideas.
 
-    `ending` says how an attempt is made: by hand, or in a session of the driver. `picture` says where the contact
-    sheet of the head is.
+    `ending` says how an attempt is made: by hand, or in a session of the driver. `picture` is the path of the head's
+    contact sheet.
     """
     study = lab.study
     at = situation_of(study)

@@ -21,7 +21,7 @@ StopCode = Literal["iterations", "until", "cost", "no progress", "failures", "ta
 
 @dataclass(frozen=True)
 class DriveOptions:
-    """What one `rlx lab run` was asked for. `until` is in seconds of the epoch."""
+    """The options of one `rlx lab run`. `until` is in seconds of the epoch."""
 
     agent: str
     iterations: int | None = None
@@ -30,6 +30,8 @@ class DriveOptions:
     no_progress: int | None = None
     cost_per_session: float | None = None
     backoff_seconds: float = 10.0
+    executor: str | None = None
+    """The executor of the drive's trainings; None leaves the choice to `rlx.toml`."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON-able data."""

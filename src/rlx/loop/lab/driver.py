@@ -2,7 +2,7 @@
 
 It owns clock, money, restarts and waits. The ledgers are its memory: options and ends of drives, and one row per
 session. So a driver that was killed at any moment goes on with `resume`: it finishes the session or the attempt that
-was under way, and counts what was done.
+it left, and counts the finished ones.
 """
 
 from __future__ import annotations
@@ -84,16 +84,27 @@ def start(lab: Lab, options: DriveOptions, *, say: Say, follow: Callable[..., ob
 
 
 def resume(lab: Lab, *, say: Say, follow: Callable[..., object] = plain.wait) -> DriveEnd:
-    """Go on with the last drive, with its own options and what is left of them."""
+    """Go on with the last drive, with the rest of its own options."""
     with held(lab):
         begun = [event for event in driver_events(lab) if event["what"] == "began"]
         if not begun:
             raise NotFound(f"lab {lab.name} was never run", hint="rlx lab run --agent claude")
         refuse_unapproved(lab)
-        options = DriveOptions(**begun[-1]["options"])
+        options = begun_options(begun[-1])
         agent_command(options.agent, lab.config.agent, cwd=Path(begun[-1]["folder"]))
         lab.study.ledger.append(DRIVER_EVENT, what="resumed")
         return Driver(lab, options, begun[-1], say, follow).drive()
+
+
+def last_options(lab: Lab) -> DriveOptions | None:
+    """Return the options of the last drive; None if the lab was never run."""
+    begun = [event for event in driver_events(lab) if event["what"] == "began"]
+    return begun_options(begun[-1]) if begun else None
+
+
+def begun_options(begun: Event) -> DriveOptions:
+    """Return the options in the row with which a drive began."""
+    return DriveOptions(**begun["options"])
 
 
 @contextlib.contextmanager
@@ -144,6 +155,9 @@ def refuse_unapproved(lab: Lab) -> None:
     """Refuse to drive a lab whose study waits for a person, or whose sessions this kernel could not limit."""
     refuse_foreign_program("the agent of the lab", root=lab.root, hint=APPROVE_HINT)
     study = lab.study
+    if study.state().approval is None and lab.rung == lab.config.ladder[0]:
+        says = f"lab {lab.name} is not approved: a person has to read program.md, lab.yaml and evaluator/ first"
+        raise Refused(says, hint="rlx lab approve")
     step = next_steps(study, situation_of(study))[0]
     if step.move.kind in FOR_A_PERSON:
         raise Refused(f"a person is needed first: {step.why}", hint="rlx lab approve")
@@ -301,7 +315,7 @@ class Driver:
                 self._finish(session)
 
     def _finish(self, session: AgentSession) -> None:
-        """Give a session its row: what it ended by, or the attempt that its change is."""
+        """Give a session its row: its end, or the attempt that its change is."""
         result = agent_session.result_of(session, now=time.time())
         agent_session.keep_patch(session)
         if not result.is_attempt:

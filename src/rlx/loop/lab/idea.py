@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import re
 from collections.abc import Iterator
 
 from rlx import files
@@ -37,19 +38,31 @@ def parts(change: StagedChange) -> list[str]:
     return sorted(set(found))
 
 
-def imports_evaluator(change: StagedChange) -> list[str]:
-    """Return where the changed files import the lab's evaluator."""
+def imports(change: StagedChange, module: str = EVALUATOR) -> list[str]:
+    """Return the places in the changed files that import a module, or name it or its files in a text."""
+    text = re.compile(rf"(?:^|[/\\'\"]){module}(?:$|[/\\'\"]|\.\w)|\b(?:import|from)\s+{module}\b")
     found = []
     for one in change.changes:
-        for node in ast.walk(_tree(one.after)):
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or "", *(alias.name for alias in node.names)]
-            if any(name.partition(".")[0] == EVALUATOR for name in names):
+        for node in ast.walk(_without_docstrings(_tree(one.after))):
+            if any(name.partition(".")[0] == module for name in _imported(node)) or text.search(_text(node)):
                 found.append(f"{one.path}:{node.lineno}")  # type: ignore[attr-defined]
     return found
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "", *(alias.name for alias in node.names)]
+    return []
+
+
+def _text(node: ast.AST) -> str:
+    """Return the text of a literal; a sentence about a module does not import it."""
+    value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, str) else ""
 
 
 def _is_not_python(change: FileChange) -> bool:

@@ -62,7 +62,7 @@ class LabMetric(Section):
 
 
 class LabBudget(Section):
-    """What one rung may use, over all its attempts."""
+    """The budget of one rung, over all its attempts."""
 
     seeds: Count = 300
     hours: Positive = 8.0
@@ -86,7 +86,7 @@ class LabAgent(Section):
     backoff_seconds: NonNegative = 10.0
     """The wait after a session that fails; it doubles with each further one."""
     disk_mb: Positive = 1024.0
-    """What a session may store in its own folder."""
+    """The most megabytes of a session's own folder."""
     cost_per_session: NonNegative | None = None
     """Dollars that a session counts if the client does not report its cost."""
     variables: tuple[Text, ...] = ()
@@ -163,7 +163,7 @@ COMMENTS = {
     "worlds": "Parallel training worlds, and the most steps of one episode.",
     "ladder": "Budget rungs. Scores of different rungs are never compared.",
     "caps": "Hard limits for every rung and candidate.",
-    "budget": "What one rung may use.",
+    "budget": "The budget of one rung.",
     "seeds": "Training seeds per side of the claim; all claims of the lab share 5 % error.",
     "agent": "claude, codex, or a command that reads the brief on stdin.",
     "stop": "When the driver stops by itself.",

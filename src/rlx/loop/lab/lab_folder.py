@@ -101,4 +101,4 @@ class Lab:
             if text in (rung.name, rung.slug):
                 return rung
         names = ", ".join(rung.name for rung in self.config.ladder)
-        raise UsageError(f"there is no rung `{text}`", hint=f"one of {names}")
+        raise UsageError(f"the ladder has no rung `{text}`", hint=f"one of {names}")

@@ -1,4 +1,4 @@
-"""Lessons of attempts: what was learned, the evidence behind it, and a check of claims that something is missing.
+"""Lessons of attempts, the evidence behind them, and a check of claims that something is missing.
 
 Evidence is `FILE#path.to.value`: a JSON file of the lab and the path of a value in it. A lesson may say that a path is
 missing only if it is. That holds for `missing` paths, and for sentences that call a key of the evidence missing.
@@ -37,7 +37,7 @@ def evidence_files(study: Study, candidate: str) -> list[Path]:
 
 
 def evidence_of(study: Study, attempt: Attempt) -> list[str]:
-    """Return where an attempt's figures are, as `FILE#path`."""
+    """Return the places of an attempt's figures, as `FILE#path`."""
     metric = study.contract().metric
     name = metric.name if metric else ""
     found = []
@@ -54,7 +54,7 @@ def record_lesson(
     study.candidate(candidate)  # raises an error that names the known ones
     words = " ".join(text.split())
     if not words:
-        raise UsageError("the lesson is empty", hint='rlx lab lesson c001 --text "what was learned"')
+        raise UsageError("the lesson is empty", hint='rlx lab lesson c001 --text "the step was too small"')
     reasons = [*_wrong_pointers(study, evidence, missing), *_false_absences(study, candidate, words)]
     if len(words) > MOST_TEXT:
         reasons.append(f"the lesson has {len(words)} characters, more than {MOST_TEXT}")
@@ -73,7 +73,7 @@ def record_lesson(
 def _wrong_pointers(study: Study, evidence: Sequence[str], missing: Sequence[str]) -> Iterator[str]:
     for pointer in evidence:
         if not exists(study.root, pointer):
-            yield f"there is no {pointer}"
+            yield f"{pointer} does not exist"
     for pointer in missing:
         if exists(study.root, pointer):
             yield f"the lesson calls {pointer} missing, but it exists"

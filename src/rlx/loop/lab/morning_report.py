@@ -1,4 +1,4 @@
-"""The morning page of a lab: what ran, what it cost, what was confirmed, what was learned, and what is next.
+"""The morning page of a lab: sessions, cost, confirmed claims, lessons and the next step.
 
 Everything is read from the ledgers. Every number has a link to its file: a session's log, the evidence of each training
 seed, or the row of the ledger (`ledger.jsonl#L57` is its line 57).
@@ -36,7 +36,7 @@ MOST_TEXT = 160
 
 
 def describe_lab(lab: Lab) -> dict[str, Any]:
-    """Return where a lab stands, as JSON-able data."""
+    """Return the state of a lab as JSON-able data."""
     study = lab.study
     at = situation_of(study)
     sessions = lab_sessions(lab)
@@ -183,6 +183,8 @@ class _Page:
             return f"**{self.data['head']} is the head, and is not confirmed.**"
         if not self.attempts:
             return "**Nothing was tried yet.**"
+        if all(attempt.score is None for attempt in self.attempts):
+            return "**Nothing was measured yet. Every attempt so far was refused or failed.**"
         return "**No change beat the baseline. That is the result so far.**"
 
     def _drives(self) -> Iterator[str]:

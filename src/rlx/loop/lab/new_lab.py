@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from rlx import external_programs, files
 from rlx.config import project_template
-from rlx.config.load import dump_data
+from rlx.config.load import dump_data, load
 from rlx.errors import ConfigError, Refused, RlxError, UsageError
 from rlx.launch.git import worktree
 from rlx.loop.lab import lab_config, rung_study
@@ -87,6 +87,7 @@ def approve_lab(lab: Lab, *, by: str) -> dict[str, Any]:
     study = lab.study
     if study.state().approval is None and lab.rung == lab.config.ladder[0]:
         write_rungs(lab)
+        _require_sound_rungs(lab)
         commit_all(lab, "Edit lab")
         rung_study.replace_rung(lab, lab.rung, commit=worktree.head_commit(lab.root))
     return approve(lab.study, by=by)
@@ -99,6 +100,16 @@ def write_rungs(lab: Lab) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         head = f"# Written by rlx from {lab_config.FILE} and {SURFACE[1]}: the training at rung {rung.name}.\n"
         files.write_atomic(path, (head + dump_data(rung_config(lab, rung))).encode())
+
+
+def _require_sound_rungs(lab: Lab) -> None:
+    """Raise if the rules and the first candidate do not fit together, in words of the files that a person edits."""
+    for rung in lab.config.ladder:
+        try:
+            load(lab.root / RUNGS / f"{rung.slug}.yaml")
+        except ConfigError as error:
+            hint = f"edit {SURFACE[1]}, or `worlds` and `ladder` in {lab_config.FILE}, then approve again"
+            raise ConfigError(f"rung {rung.name} cannot train: {error.message}", hint=hint) from None
 
 
 def rung_config(lab: Lab, rung: Rung) -> dict[str, Any]:
@@ -191,7 +202,7 @@ def _env_words(env: EnvCopy | None) -> dict[str, str]:
 def _filled(template: str, words: Mapping[str, str]) -> str:
     path = TEMPLATES / template
     if not path.is_file():
-        raise Refused(f"there is no template {template}", hint="rlx lab new --help")
+        raise Refused(f"the template {template} does not exist", hint="rlx lab new --help")
     text = path.read_text(encoding="utf-8")
     for name, value in words.items():
         text = text.replace(f"@{name}@", value)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.command import rlx
-from rlx.errors import ConfigError, Refused
+from rlx.errors import ConfigError, Refused, UsageError
 from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch as plain
 from rlx.launch.study_jobs.check_in_sandbox import ask_in_sandbox
@@ -27,6 +27,8 @@ from rlx.study.refusal import Refusal
 from rlx.study.study_folder import Study
 
 BRIEF = rlx("lab", "brief")
+MOST_DESCRIPTION = 500
+"""How many characters of a description a refusal's row holds."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def try_attempt(
         if change is not None:
             note |= {"idea": ideas.fingerprint(change), "parts": ideas.parts(change)}
         raise refuse_attempt(lab, reasons, description=idea.description, note=note)
-    candidate = _propose(study, change, idea, figures)
+    candidate = _propose(lab, change, idea, figures)
     is_own = tree.resolve() == lab.root.resolve()
     restored = restore_surface(lab, tree) if is_own else []
     attempt = continue_attempt(lab, candidate, say=say, seconds=seconds, follow=follow)
@@ -107,7 +109,8 @@ def refuse_attempt(
 ) -> Refused:
     """Write one row for an attempt that never became a candidate; return the error to raise."""
     rows = [{"code": reason.code, "says": reason.message[:2000]} for reason in reasons]
-    lab.study.ledger.append("refused", action=ACTION, description=description[:500], reasons=rows, note=note or {})
+    words = " ".join(description.split())[:MOST_DESCRIPTION]
+    lab.study.ledger.append("refused", action=ACTION, description=words, reasons=rows, note=note or {})
     return refused_error("the attempt is refused", reasons)
 
 
@@ -122,7 +125,7 @@ def _staged(lab: Lab, tree: Path) -> tuple[StagedChange | None, list[Refusal]]:
 
 def _problems(lab: Lab, study: Study, change: StagedChange, idea: LabIdea) -> list[Refusal]:
     """Return everything against an attempt that is known before any code runs."""
-    imports = ideas.imports_evaluator(change)
+    imports = ideas.imports(change)
     if ideas.is_empty(change) and not imports:
         return [Refusal("NO_CHANGE", "it changes nothing: the head has the same code and settings", BRIEF)]
     contract = study.contract()
@@ -131,6 +134,9 @@ def _problems(lab: Lab, study: Study, change: StagedChange, idea: LabIdea) -> li
     ]
     for place in imports:
         found.append(Refusal("EVALUATOR", f"{place}: imports the evaluator, which is the person's", BRIEF))
+    if lab.config.kind == "build":
+        for place in ideas.imports(change, "rlx"):
+            found.append(Refusal("EVALUATOR", f"{place}: imports rlx, which judges the environment", BRIEF))
     if change.lines > lab.config.caps.diff_lines:
         most = lab.config.caps.diff_lines
         found.append(Refusal("SIZE", f"the diff has {change.lines} lines, more than the cap of {most}", BRIEF))
@@ -181,10 +187,19 @@ def check_built_env(lab: Lab, change: StagedChange) -> tuple[list[Refusal], dict
     return [Refusal("EVALUATOR", problem, BRIEF) for problem in problems], figures
 
 
-def _propose(study: Study, change: StagedChange, idea: LabIdea, figures: Mapping[str, float]) -> str:
+def _propose(lab: Lab, change: StagedChange, idea: LabIdea, figures: Mapping[str, float]) -> str:
     """Propose a change, once: a proposal whose note is missing was cut off between its two rows."""
-    candidate = _without_note(study, change, idea) or _proposed(study, change, idea)
+    study = lab.study
     note = {**idea.note, "idea": ideas.fingerprint(change), "parts": ideas.parts(change), "lines": change.lines}
+    candidate = _without_note(study, change, idea)
+    if candidate is None:
+        try:
+            candidate = _proposed(
+                study, change, idea, {"description": idea.hypothesis[:MOST_DESCRIPTION], "note": note}
+            )
+        except (ConfigError, UsageError) as error:  # it never became a proposal, so it has no row yet
+            reasons = [Refusal("VALUE", error.message, BRIEF)]
+            raise refuse_attempt(lab, reasons, description=idea.description, note=note) from None
     if idea.again:
         note["again"] = idea.again
     if figures:
@@ -207,7 +222,8 @@ def _without_note(study: Study, change: StagedChange, idea: LabIdea) -> str | No
     return None
 
 
-def _proposed(study: Study, change: StagedChange, idea: LabIdea) -> str:
+def _proposed(study: Study, change: StagedChange, idea: LabIdea, details: Mapping[str, Any]) -> str:
+    """Propose a change; a refusal is one row with these details."""
     proposal: dict[str, Any] = {"kind": "code", "hypothesis": idea.hypothesis}
     if change.keys:
         proposal["changes"] = change.keys
@@ -216,4 +232,4 @@ def _proposed(study: Study, change: StagedChange, idea: LabIdea) -> str:
     with tempfile.TemporaryDirectory(prefix="rlx-attempt-") as folder:
         patch = Path(folder) / "change.patch"
         patch.write_bytes(change.patch)
-        return str(propose(study, proposal, patch=patch)["candidate"])
+        return str(propose(study, proposal, patch=patch, details=details)["candidate"])

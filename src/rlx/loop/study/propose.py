@@ -37,11 +37,17 @@ def read_proposal(path: Path) -> Document:
 
 
 def propose(
-    study: Study, proposal: Document | Mapping[str, Any], *, patch: Path | None = None, carries: Sequence[str] = ()
+    study: Study,
+    proposal: Document | Mapping[str, Any],
+    *,
+    patch: Path | None = None,
+    carries: Sequence[str] = (),
+    details: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write a candidate that builds on the head, and its worktree; return its id and what to do next.
 
-    `carries` names the accepted candidates of another study that this one repeats as a whole.
+    `carries` names the accepted candidates of another study that this one repeats as a whole. `details` are what the
+    row of a refusal also holds.
     """
     document = proposal if isinstance(proposal, Document) else Document("proposal", dict(proposal))
     content = _content(patch) if patch is not None else None
@@ -55,9 +61,9 @@ def propose(
         refused = [*_problems(study, candidate)]
         refused += refusals(state, study.contract(), Facts(time.time(), ""), Move("propose", identity))
         if refused:
-            launch_candidate.refuse(held, "propose", identity, refused)
+            launch_candidate.refuse(held, "propose", identity, refused, details=details)
         sha256 = candidates.write(candidate, study.candidate_path(identity))
-        tree = _tree(study, candidate, content, held)
+        tree = _tree(study, candidate, content, held, details)
         held.append("proposed", candidate=identity, kind=candidate.kind, sha256=sha256)
     vain = _vain(study)
     return {
@@ -131,7 +137,9 @@ def _content(patch: Path) -> bytes:
         raise UsageError(f"cannot read {patch}: {error.strerror}", hint="--patch FILE") from None
 
 
-def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -> Path | None:
+def _tree(
+    study: Study, candidate: Candidate, patch: bytes | None, held: Held, details: Mapping[str, Any] | None
+) -> Path | None:
     """Make the worktree of a candidate that changes code, with its patch.
 
     The row is written after it, so that a candidate in the ledger is complete.
@@ -144,9 +152,8 @@ def _tree(study: Study, candidate: Candidate, patch: bytes | None, held: Held) -
             worktree.apply(study.root, made, patch)
     except Refused as error:
         _clear(study, candidate.id)
-        launch_candidate.refuse(
-            held, "propose", candidate.id, [Refusal("PATCH", _with_hint(error), rlx("propose", "--help"))]
-        )
+        refused = [Refusal("PATCH", _with_hint(error), rlx("propose", "--help"))]
+        launch_candidate.refuse(held, "propose", candidate.id, refused, details=details)
     return made
 
 

@@ -2,17 +2,24 @@
 
 rlx first finishes the session and the attempt that were under way: each gets its one row.
 
+Trainings run where the drive sent them, unless --executor says otherwise.
+
 Example: rlx lab resume
 """
 
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from __future__ import annotations
+
+import os
+
+from rlx.hosts.cli.arguments import EXECUTOR_VARIABLE, Args, Data, Parser, add_executor, executor_named
 from rlx.hosts.cli.lab.run_ import drive
 from rlx.hosts.cli.lab.run_ import render as render
 from rlx.hosts.cli.output import say
 
 
-def arguments(_parser: Parser) -> None:
-    """It has no options: those of the drive stand in the ledger."""
+def arguments(parser: Parser) -> None:
+    """The other options of the drive are in the ledger."""
+    add_executor(parser)
 
 
 def run(args: Args) -> Data:
@@ -23,4 +30,9 @@ def run(args: Args) -> Data:
 
     lab = Lab.open()
     wait = launch.wait if args.json else follow
-    return drive(lab, lambda: driver.resume(lab, say=say, follow=wait))
+    executor = None
+    options = driver.last_options(lab)
+    if options is not None and not os.environ.get(EXECUTOR_VARIABLE):  # neither --executor nor the shell names one
+        executor = options.executor
+    with executor_named(executor):
+        return drive(lab, lambda: driver.resume(lab, say=say, follow=wait))

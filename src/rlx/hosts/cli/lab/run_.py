@@ -7,17 +7,19 @@ head on fresh seeds, unless the time is up. After a reboot or a kill, `rlx lab r
 
 Example: rlx lab run --agent claude --iterations 20
          rlx lab run --agent codex --until 07:00 --max-cost 15
+         rlx lab run --agent claude --executor slurm
          rlx lab run --agent "python my_agent.py" --iterations 3
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rlx.errors import Interrupted, UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import EXECUTOR_VARIABLE, Args, Data, Parser, add_executor
 from rlx.hosts.cli.output import labelled, say
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--iterations", type=int, metavar="N", help="end after N sessions")
     parser.add_argument("--until", metavar="TIME", help="end at this time: 07:00 or 2026-11-19T07:00")
     parser.add_argument("--max-cost", type=float, metavar="DOLLARS", help="end when the sessions have cost so much")
+    add_executor(parser)
 
 
 def run(args: Args) -> Data:
@@ -46,7 +49,9 @@ def run(args: Args) -> Data:
         raise UsageError(f"--iterations {args.iterations}: at least 1", hint="--iterations 20")
     if args.max_cost is not None and not args.max_cost > 0:
         raise UsageError(f"--max-cost {args.max_cost}: not an amount of dollars", hint="--max-cost 15")
-    given = DriveOptions(args.agent, args.iterations, _until(args.until), args.max_cost)
+    given = DriveOptions(
+        args.agent, args.iterations, _until(args.until), args.max_cost, executor=os.environ.get(EXECUTOR_VARIABLE)
+    )
     options = driver.options_from(lab, given)
     wait = launch.wait if args.json else follow
     return drive(lab, lambda: driver.start(lab, options, say=say, follow=wait))

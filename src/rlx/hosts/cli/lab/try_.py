@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_executor
 from rlx.hosts.cli.format import counted, figure, signed
 from rlx.hosts.cli.output import labelled, say
 from rlx.hosts.cli.progress import follow
@@ -27,6 +27,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--again", metavar="WHY", default="", help="try a settled idea again, for this reason")
     parser.add_argument("--tree", type=Path, metavar="DIR", help="the folder with the changed files (default: the lab)")
     parser.add_argument("--seconds", type=float, default=600.0, metavar="N", help="wait at most so long (%(default)s)")
+    add_executor(parser)
 
 
 def run(args: Args) -> Data:

@@ -33,7 +33,7 @@ FILE_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class AgentCommand:
-    """An agent's words and what it needs to reach besides its worktree."""
+    """An agent's words, and the paths that it needs besides its worktree."""
 
     argv: tuple[str, ...]
     client: str

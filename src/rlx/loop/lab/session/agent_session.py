@@ -65,7 +65,7 @@ class AgentSession:
 
     @property
     def began(self) -> dict[str, Any]:
-        """What was known when it began; empty if it did not come so far."""
+        """The facts at its start; empty if it did not come so far."""
         return _document(self.folder / "session.json")
 
     @property

@@ -113,7 +113,7 @@ def json_events(output: str) -> Iterator[dict[str, Any]]:
 
 
 def spent_dollars(records: Sequence[SessionRecord], *, cost_per_session: float | None) -> float | None:
-    """Return what sessions cost together; None if nobody knows.
+    """Return what sessions cost together; None if the cost is unknown.
 
     A session without a report costs as much as the dearest one that has a report, or `cost_per_session`.
     """

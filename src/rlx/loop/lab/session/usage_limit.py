@@ -1,4 +1,4 @@
-"""Recognise the usage limit of a coding agent in what it printed, and when the limit resets; pure.
+"""Recognise the usage limit of a coding agent in its output, and the time of its reset; pure.
 
 Claude Code and Codex say it as events (`rate_limit_event`, `usage_limit_reached`) and as sentences, which changed over
 the versions. In a stream of JSON events only errors count, so that a model may talk about limits.
