@@ -69,6 +69,31 @@ def test_a_documented_placeholder_is_not_a_value(tmp_path: Path, placeholder: st
     assert draft.train[2:4] == ["--robot", "Go2"]
 
 
+def test_the_zoo_starts_with_an_environment_that_every_installation_has(tmp_path: Path) -> None:
+    train = """import argparse
+from stable_baselines3 import PPO
+parser = argparse.ArgumentParser()
+parser.add_argument("--algo", default="ppo")
+parser.add_argument("--env", default="CartPole-v1")
+if __name__ == "__main__":
+    PPO("MlpPolicy", "CartPole-v1").learn(100)
+"""
+    files = {
+        "train.py": train,
+        "rl_zoo3/train.py": train,
+        "README.md": "    python train.py --algo sac --env HalfCheetahBulletEnv-v0\n",
+    }
+    draft = draft_of(scan(write_repo(tmp_path, files)))
+    assert draft.train[3:8] == ["train.py", "--algo", "ppo", "--env", "CartPole-v1"]
+
+
+def test_a_copy_of_the_rsl_rl_runner_is_recognised(tmp_path: Path) -> None:
+    runner = "import torch\nclass Runner:\n    def learn(self):\n        torch.ones(1).backward()\n"
+    train = "from walk.on_policy_runner import Runner\nif __name__ == '__main__':\n    Runner().learn()\n"
+    found = scan(write_repo(tmp_path, {"train.py": train, "walk/on_policy_runner.py": runner}))
+    assert found.profile.name == "rsl_rl"
+
+
 def test_options_named_after_reward_functions_are_reward_keys(tmp_path: Path) -> None:
     env = "class WalkEnv:\n    def step(self, action):\n        pass\n    def _reward_upright(self):\n        pass\n"
     train = """import argparse, torch

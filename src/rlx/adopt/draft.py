@@ -195,6 +195,8 @@ def _flag(option: ProgramOption, value: str) -> list[str]:
 def _required(program: ScanFact, options: ProgramOptions, draft: Draft) -> None:
     """Add the options that must be given, with the values of the documented command or of the profile."""
     documented = _documented_values(program.detail)
+    usual = {f"--{name}": value for name, value in draft.profile.usual.items()}
+    documented = {**documented, **usual}
     for option in options.options:
         if not option.is_required or is_seed(option.key) or is_length(option.key, draft.profile):
             continue
@@ -210,7 +212,7 @@ def _required(program: ScanFact, options: ProgramOptions, draft: Draft) -> None:
             )
         draft.train += _flag(option, value)
     known = {option.flag for option in options.options}
-    for name, value in draft.profile.values.items():
+    for name, value in (*draft.profile.values.items(), *draft.profile.usual.items()):
         if f"--{name}" in known and f"--{name}" not in draft.train:
             draft.train += [f"--{name}", documented.get(f"--{name}", value)]
 

@@ -67,6 +67,8 @@ class Profile:
     """Words that a training without a person and a display needs."""
     values: Mapping[str, str] = field(default_factory=dict)
     """Values for required options, if neither the documentation nor the source has one."""
+    usual: Mapping[str, str] = field(default_factory=dict)
+    """Values that work in every installation: the documentation's may need an optional package."""
     hyperparameters: tuple[str, ...] = ()
     """Keys that the framework's override option takes, if the program does not list them as options."""
     override: str = ""

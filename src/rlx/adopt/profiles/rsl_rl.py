@@ -6,9 +6,8 @@ from rlx.adopt.scan_fact import ScanFacts
 
 
 def _matches(repository: ForeignRepository, facts: ScanFacts) -> bool:
-    return trains_with(repository, facts, "rsl_rl", "rsl_rl_lib", "legged_gym") or has_file(
-        repository, "rsl_rl/runners/on_policy_runner.py"
-    )
+    is_project = trains_with(repository, facts, "rsl_rl", "rsl_rl_lib", "legged_gym")
+    return is_project or has_file(repository, "on_policy_runner.py")  # also the copies in other repositories
 
 
 PROFILE = Profile(
