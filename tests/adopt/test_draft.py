@@ -58,6 +58,68 @@ def test_required_options_without_a_value_become_questions(tmp_path: Path) -> No
     assert any("--robot" in question.text for question in draft.questions)
 
 
+@pytest.mark.parametrize("placeholder", ["task_name", "<task>", "TASK", "YOUR_TASK", "path/to/task"])
+def test_a_documented_placeholder_is_not_a_value(tmp_path: Path, placeholder: str) -> None:
+    source = TERMS["scripts/train.py"].replace('"--task"', '"--robot"')
+    readme = f"    python train.py --robot {placeholder}\n"
+    draft = draft_of(scan(write_repo(tmp_path, {"train.py": source, "README.md": readme})))
+    assert draft.train[2:4] == ["--robot", "FILL_IN"]
+    readme += "    python train.py --robot Go2\n"
+    draft = draft_of(scan(write_repo(tmp_path, {"train.py": source, "README.md": readme})))
+    assert draft.train[2:4] == ["--robot", "Go2"]
+
+
+def test_the_zoo_starts_with_an_environment_that_every_installation_has(tmp_path: Path) -> None:
+    train = """import argparse
+from stable_baselines3 import PPO
+parser = argparse.ArgumentParser()
+parser.add_argument("--algo", default="ppo")
+parser.add_argument("--env", default="CartPole-v1")
+if __name__ == "__main__":
+    PPO("MlpPolicy", "CartPole-v1").learn(100)
+"""
+    files = {
+        "train.py": train,
+        "rl_zoo3/train.py": train,
+        "README.md": "    python train.py --algo sac --env HalfCheetahBulletEnv-v0\n",
+    }
+    draft = draft_of(scan(write_repo(tmp_path, files)))
+    assert draft.train[3:8] == ["train.py", "--algo", "ppo", "--env", "CartPole-v1"]
+
+
+def test_a_copy_of_the_rsl_rl_runner_is_recognised(tmp_path: Path) -> None:
+    runner = "import torch\nclass Runner:\n    def learn(self):\n        torch.ones(1).backward()\n"
+    train = "from walk.on_policy_runner import Runner\nif __name__ == '__main__':\n    Runner().learn()\n"
+    found = scan(write_repo(tmp_path, {"train.py": train, "walk/on_policy_runner.py": runner}))
+    assert found.profile.name == "rsl_rl"
+
+
+def test_options_named_after_reward_functions_are_reward_keys(tmp_path: Path) -> None:
+    env = "class WalkEnv:\n    def step(self, action):\n        pass\n    def _reward_upright(self):\n        pass\n"
+    train = """import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--upright", type=float, default=1.0)
+parser.add_argument("--gamma", type=float, default=0.9)
+if __name__ == "__main__":
+    torch.ones(1).backward()
+"""
+    draft = draft_of(scan(write_repo(tmp_path, {"train.py": train, "env.py": env})))
+    assert draft.reward_keys == ["upright"]
+
+
+def test_the_yaml_file_behind_an_option_is_what_a_candidate_edits(tmp_path: Path) -> None:
+    train = """import argparse, torch, yaml
+parser = argparse.ArgumentParser()
+parser.add_argument("--config", default="./configs/cart.yaml")
+parser.add_argument("--seed", type=int, default=0)
+if __name__ == "__main__":
+    settings = yaml.safe_load(open(parser.parse_args().config))
+    torch.ones(1).backward()
+"""
+    root = write_repo(tmp_path, {"train.py": train, "configs/cart.yaml": "gamma: 0.99\n"})
+    assert "configs/cart.yaml" in draft_of(scan(root)).edited_paths
+
+
 def test_iterations_are_named_as_the_unit_of_the_length(tmp_path: Path) -> None:
     draft = draft_of(scan(write_repo(tmp_path, TERMS)))
     assert draft.prefix == ["./isaaclab.sh", "-p"]

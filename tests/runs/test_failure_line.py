@@ -28,6 +28,8 @@ Key 'lerning_rate' is not in struct
     [
         (RAISED, "ValueError: the arm fell off"),
         (RAISED + ADVICE, "ValueError: the arm fell off"),
+        (RAISED + "torch.distributed.elastic.ChildFailedError: \n train.py FAILED\n", "ValueError: the arm fell off"),
+        ("subprocess.CalledProcessError: it ended\n", "subprocess.CalledProcessError: it ended"),
         (STRUCT + ADVICE, "Key 'lerning_rate' is not in struct"),
         ("a.b.KeyMissingError: no `x`\n    full_key: x\n", "a.b.KeyMissingError: no `x`"),
         ("train.py: error: what is --x\nusage: train.py\n\n", "train.py: error: what is --x"),

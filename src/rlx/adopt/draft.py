@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rlx.adopt.find.option import ProgramOption
-from rlx.adopt.find.program_options import ProgramOptions
+from rlx.adopt.find.program_options import ProgramOptions, is_yaml
+from rlx.adopt.find.text_patterns import is_placeholder
 from rlx.adopt.profiles.profile import Profile
 from rlx.adopt.scan import Scan, is_length, is_seed, length_unit
 from rlx.adopt.scan_fact import OpenQuestion, ScanFact
@@ -94,6 +95,9 @@ def draft_of(scan: Scan, *, program: str | None = None) -> Draft:
         draft.basis.append(sockets)
     if not any(_is_tunable(option) for option in options.options) or options.system == "constants":
         draft.edited_paths = [fact.file]
+    if options.yaml is not None:
+        named = [str(option.default) for option in options.options if is_yaml(option.default)]
+        draft.edited_paths += [path.removeprefix("./") for path in named if (scan.root / path).is_file()]
     rewards = [found.file for kind in ("reward term", "reward function") for found in scan.facts.of(kind)]
     draft.reward_paths = list(dict.fromkeys(rewards))[:12]
     draft.reward_keys = list(_reward_keys(scan, options, draft.profile))
@@ -107,6 +111,7 @@ def _reward_keys(scan: Scan, options: ProgramOptions, profile: Profile) -> Itera
     if profile.reward_key:
         yield from (profile.reward_key.format(term=term) for term in terms)
         return
+    terms += scan.facts.names("reward function")
     for option in options.options:
         words = option.key.replace("-", "_").lower()
         is_weight = re.search(r"reward|rew_|penalty", words) and isinstance(option.default, (int, float))
@@ -190,6 +195,8 @@ def _flag(option: ProgramOption, value: str) -> list[str]:
 def _required(program: ScanFact, options: ProgramOptions, draft: Draft) -> None:
     """Add the options that must be given, with the values of the documented command or of the profile."""
     documented = _documented_values(program.detail)
+    usual = {f"--{name}": value for name, value in draft.profile.usual.items()}
+    documented = {**documented, **usual}
     for option in options.options:
         if not option.is_required or is_seed(option.key) or is_length(option.key, draft.profile):
             continue
@@ -205,7 +212,7 @@ def _required(program: ScanFact, options: ProgramOptions, draft: Draft) -> None:
             )
         draft.train += _flag(option, value)
     known = {option.flag for option in options.options}
-    for name, value in draft.profile.values.items():
+    for name, value in (*draft.profile.values.items(), *draft.profile.usual.items()):
         if f"--{name}" in known and f"--{name}" not in draft.train:
             draft.train += [f"--{name}", documented.get(f"--{name}", value)]
 
@@ -220,9 +227,9 @@ def _documented_values(command: str) -> dict[str, str]:
         name, sign, value = word.partition("=")
         if sign and word.startswith("-"):
             values[name] = value
-        elif word.startswith("-") and not after.startswith("-") and "<" not in after:
+        elif word.startswith("-") and not after.startswith("-"):
             values[word] = after
-    return values
+    return {name: value for name, value in values.items() if not is_placeholder(value)}
 
 
 def _seed(options: ProgramOptions, draft: Draft) -> None:

@@ -157,12 +157,14 @@ def _program_facts(programs: dict[str, ProgramOptions], profile: Profile) -> lis
 
 
 def config_systems(program: ProgramOptions) -> Iterator[tuple[str, str, int]]:
-    """Yield the config systems of a program: its own, and argparse next to Hydra as in Isaac Lab's scripts."""
+    """Yield the config systems of a program: its own, argparse next to Hydra as in Isaac Lab's scripts, YAML files."""
     if program.system != "none":
         yield program.system, program.file, program.line
     flags = [option for option in program.options if option.flag.startswith("--")]
     if program.system == "hydra" and flags:
         yield "argparse", flags[0].file, flags[0].line
+    if program.yaml is not None:
+        yield "yaml", *program.yaml
 
 
 def is_seed(key: str) -> bool:

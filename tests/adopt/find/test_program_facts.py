@@ -36,10 +36,40 @@ def tags(tmp_path: Path, body: str) -> set[str]:
         ("wandb.log({'film': wandb.Video('a.mp4'), 'loss': 1.0})", {"loss"}),
         ("wandb.log({f'train/{k}': v for k, v in found.items()})", {"train/*"}),
         ("import math\nmath.log(3.0)\nprint('speed', 1.0)", set()),
+        (
+            "rows = [('frame', 1, '%d'), ('score', 2.0, '%.2f')]\n"
+            "writer.write(OrderedDict((n, v) for n, v, _ in rows))",
+            {"frame", "score"},
+        ),
+        ("wandb.log(dict([('loss', 1.0), ('speed', 2)]))", {"loss", "speed"}),
+        ("rows = [('loss', 1.0)]\nlogger.log_dict({name: value for name, value in rows})", {"loss"}),
+        ("logger.scalar('episode/score', 1.0)\ntf.summary.scalar('loss', 1.0, 3)", {"episode/score", "loss"}),
+        ("stats = {'loss': 1.0, 'kl': 2}\nfor k, v in stats.items():\n    writer.add_scalar(k, v, 3)", {"loss", "kl"}),
+        ("for name in ('loss', 'kl'):\n    writer.add_scalar(name, 1.0, 3)", {"loss", "kl"}),
+        ("SCORE = 'train/score'\nwriter.add_scalar(SCORE, 1.0, 3)", {"train/score"}),
+        ("table.write('episode,step,reward\\n')\ntable.write('{},{}\\n'.format(1, 2))", {"episode", "step", "reward"}),
+        ("csv.writer(open('a.csv', 'w')).writerow(['step', 'return'])", {"step", "return"}),
+        ("csv.DictWriter(open('a.csv', 'w'), fieldnames=['step', 'return'])", {"step", "return"}),
+        ("print('loss, done\\n')\nout.write('hello, world\\n')", set()),
     ],
 )  # fmt: skip
 def test_metric_tags(tmp_path: Path, body: str, expected: set[str]) -> None:
     assert tags(tmp_path, body) == expected
+
+
+def test_tags_named_by_constants_of_another_module(tmp_path: Path) -> None:
+    names = "LOSS = 'losses/total'\nclass Tags:\n    SCORE = 'eval/score'\n"
+    source = """from names import LOSS, Tags
+import torch
+def train(writer):
+    torch.ones(1).backward()
+    writer.add_scalar(LOSS, 1.0, 0)
+    writer.add_scalar(Tags.SCORE, 1.0, 0)
+if __name__ == "__main__":
+    train(0)
+"""
+    found = scan(write_repo(tmp_path, {"train.py": source, "names.py": names}))
+    assert found.facts.names("metric tag") == ["losses/total", "eval/score"]
 
 
 def test_a_dict_that_a_function_returns_is_followed(tmp_path: Path) -> None:
@@ -70,6 +100,71 @@ if __name__ == "__main__":
     assert found.facts.names("seed") == ["--seed"]
 
 
+def test_a_main_program_that_only_starts_an_imported_learner_trains(tmp_path: Path) -> None:
+    learner = LEARNER + "\n    def run(self):\n        self.update(None)\n"
+    main = """import argparse
+def run():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    from learner import Learner
+    Learner().run()
+if __name__ == "__main__":
+    run()
+"""
+    found = scan(write_repo(tmp_path, {"code/main.py": main, "code/learner.py": learner, "runner.py": main}))
+    assert sorted(found.facts.names("train")) == ["code/main.py", "runner.py"]
+
+
+def test_a_main_program_that_builds_no_learner_does_not_train(tmp_path: Path) -> None:
+    main = "import learner\nif __name__ == '__main__':\n    print(learner.__doc__)\n"
+    assert not scan(write_repo(tmp_path, {"main.py": main, "learner.py": LEARNER})).facts.names("train")
+
+
+def test_a_test_program_that_loads_a_policy_and_steps_evaluates(tmp_path: Path) -> None:
+    test = """import gym, torch
+from learner import Learner
+def test():
+    env = gym.make("Walker")
+    policy = Learner()
+    policy.load("policy.pth")
+    state, reward, done, info = env.step(policy.act(env.reset()))
+if __name__ == "__main__":
+    test()
+"""
+    unit = "import learner\nif __name__ == '__main__':\n    assert learner.Learner()\n"
+    found = scan(write_repo(tmp_path, {"test.py": test, "learner.py": LEARNER, "parts/test.py": unit}))
+    assert found.facts.names("eval") == ["test.py"]
+
+
+def test_options_of_a_docopt_program_and_its_yaml_file(tmp_path: Path) -> None:
+    source = '''"""Train.
+
+Usage:
+    train.py [options]
+
+Options:
+    --config=<path>     The config file [default: ./configs/cart.yaml].
+    --seed=<number>     The seed [default: 3].
+    --cpu               Use no GPU.
+"""
+from docopt import docopt
+import torch, yaml
+
+def main():
+    options = docopt(__doc__)
+    config = yaml.safe_load(open(options["--config"]))
+    torch.ones(1).backward()
+
+if __name__ == "__main__":
+    main()
+'''
+    found = scan(write_repo(tmp_path, {"train.py": source, "configs/cart.yaml": "gamma: 0.99\n"}))
+    assert found.facts.names("config system") == ["docopt", "yaml"]
+    assert found.facts.names("seed") == ["--seed="]
+    rows = [(row.key, row.default, row.is_switch) for row in found.programs["train.py"].options]
+    assert rows == [("config", "./configs/cart.yaml", False), ("seed", 3, False), ("cpu", None, True)]
+
+
 def test_a_table_of_finetuning_scores_is_not_a_training(tmp_path: Path) -> None:
     table = "import pandas\nif __name__ == '__main__':\n    print(1)\n"
     found = scan(write_repo(tmp_path, {"get_finetune_scores.py": table, "learner.py": LEARNER}))
@@ -87,6 +182,33 @@ def test_a_checkpoint_path_is_found_at_the_callers(tmp_path: Path) -> None:
         "for step in range(3):\n    save_all(step, f'models/{step}_final.pt')\n",
     }
     assert checkpoints(tmp_path, files).facts.names("checkpoint") == ["*_final.pt"]
+
+
+def test_a_checkpoint_whose_name_is_completed_where_it_is_saved(tmp_path: Path) -> None:
+    save = "import torch\ndef save_checkpoint(name, state):\n    torch.save(state, name + '.pth')\n"
+    main = "from save import save_checkpoint\nif __name__ == '__main__':\n    save_checkpoint('last', {})\n"
+    found = checkpoints(tmp_path, {"train.py": main, "save.py": save})
+    assert found.facts.names("checkpoint") == ["*.pth"]
+
+
+def test_a_checkpoint_that_another_function_saves_by_torch(tmp_path: Path) -> None:
+    source = """import torch
+def safe_save(state, filename):
+    return retried(torch.save, state, filename)
+def save(name, state):
+    safe_save(state, name + ".pth")
+"""
+    assert checkpoints(tmp_path, {"train.py": source}).facts.names("checkpoint") == ["*.pth"]
+
+
+def test_a_pickled_model_is_a_checkpoint(tmp_path: Path) -> None:
+    source = """import pickle
+class Trainer:
+    def save(self):
+        pickle.dump((self.model.state_dict(), self.config), open("./models/" + self.run_id + ".nn", "wb"))
+        pickle.dump(self.buffer, open("replay.bin", "wb"))
+"""
+    assert checkpoints(tmp_path, {"train.py": source}).facts.names("checkpoint") == ["*.nn"]
 
 
 def test_films_and_tables_are_not_checkpoints(tmp_path: Path) -> None:
@@ -133,3 +255,48 @@ def test_vector_environments_of_sb3_alone_are_not_its_training(tmp_path: Path) -
     learns = "from stable_baselines3 import PPO\nfor i in range(1):\n    PPO('MlpPolicy', 'CartPole-v1').learn(100)\n"
     other = tmp_path / "other"
     assert scan(write_repo(other, {"train.py": learns})).profile.name == "Stable-Baselines3"
+
+
+def test_reward_weights_of_a_plain_config_class(tmp_path: Path) -> None:
+    source = """import torch
+class WalkEnvCfg:
+    rew_alive = 1.0
+    rew_scale_effort: float = -0.1
+    lin_vel_reward_scale = 2.0
+    rew_clip = 5.0
+    reward_scale = 0.1
+    decimation = 4
+class WalkEnv:
+    def step(self, action):
+        return 0
+"""
+    found = scan(write_repo(tmp_path, {"env.py": source}))
+    assert {fact.name: fact.value for fact in found.facts.of("reward term")} == {
+        "rew_alive": 1.0,
+        "rew_scale_effort": -0.1,
+        "lin_vel_reward_scale": 2.0,
+    }
+
+
+def test_a_term_in_a_local_variable_has_no_name_of_its_own(tmp_path: Path) -> None:
+    source = """from isaaclab.managers import RewardTermCfg as RewTerm
+class RewardsCfg:
+    upright = RewTerm(func=mdp.upright, weight=1.0)
+    def add(self, name):
+        term = RewTerm(func=mdp.other, weight=1.0)
+        setattr(self, name, term)
+"""
+    assert scan(write_repo(tmp_path, {"env.py": source})).facts.names("reward term") == ["upright"]
+
+
+def test_a_library_that_can_use_a_framework_is_not_a_project_of_it(tmp_path: Path) -> None:
+    wrapper = (
+        "import torch\ndef make(reward):\n    from mjlab.tasks.registry import load_env_cfg\n    return load_env_cfg\n"
+    )
+    found = scan(
+        write_repo(
+            tmp_path, {"train.py": LEARNER + "\nLearner().update(0)\nfor _ in []: pass\n", "wrapper.py": wrapper}
+        )
+    )
+    assert found.facts.names("train") == ["train.py"]
+    assert found.profile.name == "generic"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from rlx.adopt.find.text_patterns import nodes_around, text_pattern
-from rlx.adopt.repository import ForeignRepository, PythonFile, dotted
+from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, spelled
 from rlx.adopt.scan_fact import Confidence, ScanFact
 
 _SUFFIX = re.compile(r"\.(pt|pth|zip|ckpt|pkl|npz|safetensors|onnx|cleanrl_model|msgpack|tar|h5|bin|model)$")
@@ -19,6 +19,9 @@ _SAVERS = {
 }  # fmt: skip
 _METHODS = ("save", "save_model", "save_checkpoint", "save_policy", "save_agent", "save_snapshot")
 _OTHER_SUFFIX = re.compile(r"\.(mp4|gif|png|jpe?g|pdf|svg|json|jsonl|ya?ml|txt|csv|tsv|npy|wav|html|log)$")
+_MODEL = re.compile(r"model|policy|ckpt|checkpoint|param")
+_WEIGHTS = re.compile(r"state_dict\(\)|\bparams\b|\.weights\b")
+"""Words of the saved value that say that it is a model."""
 _NOT_MODELS = re.compile(r"(video|fig|plot|image|img|plt|df|sheet|workbook|data|buffer|motion|array|mesh|scene)", re.I)
 
 
@@ -39,14 +42,17 @@ def checkpoint_files(repository: ForeignRepository) -> Iterator[ScanFact]:
 def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> Iterator[ScanFact]:
     name = dotted(call.func)
     tail = name.rpartition(".")[2]
-    if name in _SAVERS:
-        node = _path(call, _SAVERS[name])
+    passed = next((dotted(argument) for argument in call.args[:1] if isinstance(argument, ast.Attribute)), "")
+    if name in _SAVERS or passed in _SAVERS:
+        place = _SAVERS.get(name, _SAVERS.get(passed, 0) + 1)  # or `retry(torch.save, state, path)`
+        node = _path(call, place)
         patterns = [_resolved(node, file)]
         if not patterns[0].strip("*/"):
             patterns = _at_callers(node, file, repository) or patterns
         for pattern in patterns:
             is_any_file = name in ("np.savez", "pickle.dump", "joblib.dump", "jnp.savez")
-            if is_any_file and not re.search("model|policy|ckpt|checkpoint|param", pattern):
+            saved = spelled(next(iter(call.args), None))
+            if is_any_file and not _MODEL.search(pattern) and not _WEIGHTS.search(saved):
                 continue
             if not _OTHER_SUFFIX.search(pattern):
                 yield _checkpoint(_last(pattern) or "*", pattern, call, file)
@@ -104,6 +110,8 @@ def _resolved(node: ast.expr | None, file: PythonFile, depth: int = 0) -> str:
     pattern = text_pattern(node)
     if pattern.strip("*/") or node is None or depth > 3:
         return pattern
+    if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "open":
+        return _resolved(_path(node, 0), file, depth + 1)
     if isinstance(node, ast.Call):
         return _returned(node, file, depth)
     if not isinstance(node, (ast.Name, ast.Attribute)):

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from rlx.adopt.find.program_options import ProgramOptions, imported_files
+from rlx.adopt.find.imported_files import imported_files
+from rlx.adopt.find.program_options import ProgramOptions
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 from rlx.adopt.scan_fact import Confidence, Defect, ScanFacts
 

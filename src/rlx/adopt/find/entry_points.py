@@ -9,7 +9,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from rlx.adopt.find.program_options import imported_files
+from rlx.adopt.find.imported_files import imported_files
+from rlx.adopt.find.text_patterns import is_placeholder
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted
 from rlx.adopt.scan_fact import Confidence, ScanFact
 
@@ -19,7 +20,11 @@ _EVAL = re.compile(
     r"(^|_)(eval|evaluate|evaluation|play|enjoy|replay|rollout|rollouts|visualize|demo_policy|benchmark_policy)(_|$|\d)",
     re.I,
 )
-_MAIN = re.compile(r"^_*(main|run|start|experiment|run_\w+|main_\w+|launch)_*$", re.I)
+_TEST = re.compile(r"^(test|tests|testing|inference|infer)$|^(test|run|infer)_(policy|agent|model|trained)\w*$", re.I)
+_LOADS = re.compile(r"(^|_)(load|restore|from_pretrained|load_from_checkpoint)(_|$)")
+_MAIN = re.compile(r"^_*(main|run|runner|start|experiment|run_\w+|main_\w+|launch)_*$", re.I)
+_STARTS = ("train", "update", "learn", "fit", "optimize", "train_step", "update_parameters")
+_RUNS = ("run", "run_train", "run_training", "start", "main", "train_loop", "run_experiment")
 _NOT_PROGRAMS = re.compile(
     r"(^|_)(utils?|config|cfg|args|callbacks?|hooks?|export|plot|convert|sweep|tune|optimize|dataset|upload|download|launch|tuner|record|logger|wrappers?)(_|$)",
     re.I,
@@ -83,6 +88,8 @@ def _kinds(repository: ForeignRepository, file: PythonFile) -> Iterator[tuple[st
     """Yield whether a program trains or evaluates: by its name and by the calls in it."""
     is_named_train = bool(_TRAIN.search(file.stem))
     is_named_eval = bool(_EVAL.search(file.stem)) and not is_named_train
+    if _is_test_of_policy(file):
+        is_named_eval = True
     is_verb = bool(_TRAIN_VERB.search(file.stem)) and not _EVAL.search(file.stem)
     learns = _learns(file)
     if is_named_train and (learns or _reaches_learning(repository, file)):
@@ -103,10 +110,21 @@ def _trains(repository: ForeignRepository, file: PythonFile) -> bool:
     return bool(_MAIN.match(file.stem)) and _calls_training(file) and _reaches_learning(repository, file)
 
 
-def _calls_training(file: PythonFile) -> bool:
-    """Return whether a program asks an object to train: `agent.update(…)`, `policy.train(…)`."""
+def _is_test_of_policy(file: PythonFile) -> bool:
+    """Return whether a program named like a test plays a stored policy: it loads something and steps an environment."""
+    if not _TEST.search(file.stem):
+        return False
     names = {call.func.attr for call in file.calls if isinstance(call.func, ast.Attribute)}
-    return bool(names & {"train", "update", "learn", "fit", "optimize", "train_step", "update_parameters"})
+    return "step" in names and any(_LOADS.search(name) for name in names)
+
+
+def _calls_training(file: PythonFile) -> bool:
+    """Return whether a program asks an object to train: `agent.update(…)`, or `Runner(…)` and then `runner.run(…)`."""
+    names = {call.func.attr for call in file.calls if isinstance(call.func, ast.Attribute)}
+    if names & set(_STARTS):
+        return True
+    builds = any(dotted(call.func).rpartition(".")[2][:1].isupper() for call in file.calls)
+    return builds and bool(names & set(_RUNS))
 
 
 def _learns(file: PythonFile) -> bool:
@@ -178,7 +196,7 @@ def package_root(repository: ForeignRepository, path: str) -> str | None:
 
 
 def _documented(repository: ForeignRepository) -> dict[str, list[str]]:
-    """Return the first command of the documentation for each program, as words."""
+    """Return the first documented command of each program, as words: without placeholders, if there is such a one."""
     commands: dict[str, list[str]] = {}
     pages = [path for path in repository.files if _README.match(PurePosixPath(path).name) and path.count("/") < 3]
     pages += [path for path in repository.files if path.endswith((".md", ".rst")) and path.startswith("docs/")][:60]
@@ -190,9 +208,13 @@ def _documented(repository: ForeignRepository) -> dict[str, list[str]]:
             for command in _SEPARATORS.split(line.strip().strip("`").removeprefix("$").strip()):
                 words = _words(command)
                 file = _named_file(words, names)
-                if file is not None:
-                    commands.setdefault(file, words)
+                if file is not None and (file not in commands or _is_template(commands[file])):
+                    commands[file] = commands.get(file, words) if _is_template(words) else words
     return commands
+
+
+def _is_template(words: list[str]) -> bool:
+    return any(is_placeholder(part) for word in words for part in word.split("="))
 
 
 def _words(command: str) -> list[str]:

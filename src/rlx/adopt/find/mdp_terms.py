@@ -1,7 +1,7 @@
 """Finds the parts of a task: reward terms with weights and functions, terminations, curriculum, randomisation.
 
 Forms: terms of Isaac Lab and mjlab (`RewardTermCfg(func=…, weight=…)`), legged_gym's nested classes (`rewards.scales`
-and `_reward_name`), dicts of weights, and methods of plain environments.
+and `_reward_name`), dicts of weights, config classes with weights, and methods of plain environments.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ _USUAL = {
 }  # fmt: skip
 _RANDOMISES = re.compile(r"random|noise|friction|mass|com\b|push|delay|latency|gain|perturb|armature|encoder", re.I)
 _SCALES = re.compile(r"^(scales|reward_scales|rewards?_weights?|reward_weights)$")
+_CONFIG = re.compile(r"(Cfg|Config|Params)$")
+_WEIGHT = re.compile(
+    r"^rew_(?!clip|range|type|threshold|buf)\w+$|^reward_scale_\w+$|_(rew|reward|penalty|cost)_(scale|weight|coef)$"
+)
+"""Names of the numbers in a config class that weigh a part of the reward."""
+_WEIGHT_KEY = re.compile(r"_reward$|^reward_(?!range|type|threshold|scale$|weight$)|_penalty$")
 _REWARD_METHOD = re.compile(r"^_?(compute_|get_|calc_|calculate_)?rewards?(_fn|_function)?$")
 _REWARD_TERM_METHOD = re.compile(r"^_?reward_(\w+)$")
 MOST_TERMS = 500
@@ -34,7 +40,13 @@ def mdp_terms(repository: ForeignRepository) -> Iterator[ScanFact]:
     """Yield the terms of all tasks in the repository."""
     count = 0
     for file in repository.programs:
-        for fact in (*_config_terms(file), *_nested_classes(file), *_dict_weights(file), *_methods(file)):
+        for fact in (
+            *_config_terms(file),
+            *_nested_classes(file),
+            *_dict_weights(file),
+            *_config_weights(file),
+            *_methods(file),
+        ):
             yield fact
             count += 1
             if count >= MOST_TERMS:
@@ -70,12 +82,15 @@ def _term_value(kind: str, keywords: dict[str, ast.expr]) -> object:
 
 
 def _named_calls(file: PythonFile) -> Iterator[tuple[str, ast.Call]]:
-    """Yield the calls that are assigned to a name, or stored under a key of a dict."""
+    """Yield the calls that are assigned to a name, or stored under a key of a dict; local variables are left out."""
+    local = {id(node) for function in file.functions for node in ast.walk(function) if isinstance(node, ast.Assign)}
     for node in file.nodes:
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call):
             yield dotted(node.target).rpartition(".")[2], node.value
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             target = node.targets[0]
+            if isinstance(target, ast.Name) and id(node) in local:
+                continue
             name = dotted(target).rpartition(".")[2]
             if isinstance(target, ast.Subscript):
                 name = text_pattern(target.slice)
@@ -106,10 +121,20 @@ def _found(kind: str, item: tuple[str, object, int], file: PythonFile) -> ScanFa
 
 def _numbers(node: ast.ClassDef) -> Iterator[tuple[str, object, int]]:
     for statement in node.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             value = literal(statement.value)
-            if isinstance(value, (int, float, list)):
-                yield statement.targets[0].id, value, statement.lineno
+            if isinstance(target, ast.Name) and isinstance(value, (int, float, list)):
+                yield target.id, value, statement.lineno
+
+
+def _config_weights(file: PythonFile) -> Iterator[ScanFact]:
+    """Yield the weights that a config class has as plain numbers, such as `rew_scale_alive = 1.0`."""
+    for node in file.classes:
+        if _CONFIG.search(node.name):
+            for name, value, line in _numbers(node):
+                if _WEIGHT.search(name) and not isinstance(value, (bool, list)):
+                    yield ScanFact("reward term", name, file.path, line, value=value)
 
 
 def _dict_weights(file: PythonFile) -> Iterator[ScanFact]:
@@ -120,7 +145,9 @@ def _dict_weights(file: PythonFile) -> Iterator[ScanFact]:
             if _SCALES.match(dotted(target).rpartition(".")[2]):
                 yield from _weights(node.value, file, pattern=None)
         elif isinstance(node, ast.Dict):
-            yield from _weights(node, file, pattern=re.compile(r"_reward$|^reward_(?!range|type|threshold)|_penalty$"))
+            yield from _weights(
+                node, file, pattern=re.compile(r"_reward$|^reward_(?!range|type|threshold|scale$|weight$)|_penalty$")
+            )
 
 
 def _weights(node: ast.Dict, file: PythonFile, *, pattern: re.Pattern[str] | None) -> Iterator[ScanFact]:

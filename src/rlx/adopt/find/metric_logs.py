@@ -27,7 +27,7 @@ def metric_logs(repository: ForeignRepository) -> Iterator[ScanFact]:
     """Yield loggers, log folders and metric names, each once."""
     seen: set[tuple[str, str]] = set()
     for file in repository.programs:
-        for fact in (*_loggers(file), *_folders(file), *metric_tags(file)):
+        for fact in (*_loggers(file), *_folders(file), *metric_tags(file, repository)):
             key = (fact.kind, fact.name)
             if key not in seen and len(seen) < MOST_TAGS:
                 seen.add(key)

@@ -1,36 +1,91 @@
-"""Finds the names of the metrics that a program logs: by scalar writers, loggers with categories, and dicts."""
+"""Finds the names of the metrics that a program logs: by scalar writers, loggers with categories, dicts and tables."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
-from rlx.adopt.find.text_patterns import nodes_around, text_pattern
-from rlx.adopt.repository import PythonFile, dotted, literal
+from rlx.adopt.find.constants import constant_text
+from rlx.adopt.find.dict_keys import dict_keys, loop_names
+from rlx.adopt.find.text_patterns import text_pattern
+from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal
 from rlx.adopt.scan_fact import Confidence, ScanFact
 
 _SCALARS = ("add_scalar", "log_scalar", "write_scalar", "scalar_summary", "logkv", "logkv_mean")
 _RECORDS = ("record", "record_mean")
-_TABLES = ("log", "log_metrics", "log_dict", "log_scalars", "log_data", "write_scalars", "logkvs")
+_TABLES = ("log", "log_metrics", "log_dict", "log_scalars", "log_data", "write_scalars", "logkvs", "scalars", "write")
 _TRACKERS = ("wandb", "mlflow", "run", "wandb_run", "trackio", "swanlab", "experiment", "tracker")
-_MEDIA = ("Video", "Image", "Histogram", "Table", "Audio", "Html", "Plotly")
+_HEADER = re.compile(r"[A-Za-z_][\w/.-]*(,[A-Za-z_][\w/.-]*)+\r?\n")
+"""The first line of a table that a program writes as text."""
 _DEEPEST = 3
 
 
-def metric_tags(file: PythonFile) -> Iterator[ScanFact]:
+def metric_tags(file: PythonFile, repository: ForeignRepository) -> Iterator[ScanFact]:
     """Yield the names of the metrics, each as often as it is logged."""
     scopes = dict(_category_scopes(file))
     for call in file.calls:
         name = dotted(call.func)
         receiver, _, tail = name.rpartition(".")
+        columns = list(_columns(call, tail))
         if id(call) in scopes:
             yield from _tag(call.args[0], file, category=scopes[id(call)])
-        elif (tail in _SCALARS and call.args) or (tail in _RECORDS and len(call.args) >= 2 and "logger" in name):
-            yield from _tag(call.args[0], file)
+        elif _is_scalar(call, receiver, tail):
+            for node in _names(call.args[0], file, repository):
+                yield from _tag(node, file)
+        elif columns:
+            for column in columns:
+                yield from _tag(column, file)
         elif tail in _TABLES and call.args and _is_log(receiver):
             yield from _logged(call, receiver, file)
-        elif (name == "mlflow.log_metric" and call.args) or (name == "log" and _is_value(call.args[1:])):
-            yield from _tag(call.args[0], file)
+
+
+def _is_scalar(call: ast.Call, receiver: str, tail: str) -> bool:
+    """Return whether a call logs one value under a name."""
+    if not call.args:
+        return False
+    if tail in _SCALARS or (tail == "log_metric" and receiver == "mlflow"):
+        return True
+    if tail in _RECORDS:
+        return len(call.args) >= 2 and "logger" in receiver
+    if tail == "scalar":
+        return _is_value(call.args[1:]) and (_is_log(receiver) or receiver.endswith("summary"))
+    return tail == "log" and not receiver and _is_value(call.args[1:])
+
+
+def _names(node: ast.expr, file: PythonFile, repository: ForeignRepository) -> list[ast.expr]:
+    """Return the expressions of a metric's name: the text itself, a constant, or what a loop around it gives it."""
+    if text_pattern(node) or not isinstance(node, (ast.Name, ast.Attribute)):
+        return [node]
+    text = constant_text(node, file, repository)
+    if text:
+        return [ast.copy_location(ast.Constant(text), node)]
+    if isinstance(node, ast.Name):
+        return loop_names(node, file, _DEEPEST)
+    return []
+
+
+def _columns(call: ast.Call, tail: str) -> list[ast.expr]:
+    """Return the columns of a table, if a call writes its first line: as text, as a list, or by `DictWriter`."""
+    first = next(iter(call.args), None)
+    text = literal(first)
+    if tail == "write" and isinstance(text, str) and _HEADER.fullmatch(text):
+        return [ast.copy_location(ast.Constant(name), call) for name in text.strip().split(",")]
+    if tail == "writerow":
+        return _texts(first)
+    if tail == "DictWriter":
+        given = next((keyword.value for keyword in call.keywords if keyword.arg == "fieldnames"), None)
+        if given is None and len(call.args) > 1:
+            given = call.args[1]
+        return _texts(given)
+    return []
+
+
+def _texts(node: ast.expr | None) -> list[ast.expr]:
+    """Return the items of a list of at least two texts; items that are computed are left out."""
+    if not isinstance(node, (ast.List, ast.Tuple)) or len(node.elts) < 2:
+        return []
+    return [item for item in node.elts if isinstance(literal(item), str)]
 
 
 def _is_log(receiver: str) -> bool:
@@ -51,7 +106,7 @@ def _logged(call: ast.Call, receiver: str, file: PythonFile) -> Iterator[ScanFac
     is_table = category or receiver != "self"
     if text_pattern(first) or not is_table:
         return
-    keys = list(_dict_keys(first, file, _DEEPEST))
+    keys = list(dict_keys(first, file, _DEEPEST))
     for key in keys:
         yield from _tag(key, file, category=category)
     if category and not keys:
@@ -97,68 +152,3 @@ def _tag(node: ast.expr, file: PythonFile, *, category: str = "") -> Iterator[Sc
         if category:
             text = f"{category}/{text}"
         yield ScanFact("metric tag", text, file.path, node.lineno, confidence=confidence)
-
-
-def _dict_keys(node: ast.expr, file: PythonFile, depth: int) -> Iterator[ast.expr]:
-    """Yield the keys of a dict expression: a literal, a variable that was filled, or the result of a function."""
-    if depth == 0:
-        return
-    if isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                yield from _dict_keys(value, file, depth)
-            elif not _is_media(value):
-                yield key
-    elif isinstance(node, ast.DictComp):
-        yield node.key
-    elif isinstance(node, ast.Call) and dotted(node.func) == "dict":
-        yield from _keywords(node)
-    elif isinstance(node, ast.Call):
-        yield from _returned_keys(node, file, depth)
-    elif isinstance(node, ast.Name):
-        yield from _variable_keys(node, file, depth)
-
-
-def _keywords(call: ast.Call) -> Iterator[ast.expr]:
-    for keyword in call.keywords:
-        if keyword.arg and not _is_media(keyword.value):
-            yield ast.copy_location(ast.Constant(keyword.arg), keyword.value)
-
-
-def _is_media(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _MEDIA
-
-
-def _variable_keys(variable: ast.Name, file: PythonFile, depth: int) -> Iterator[ast.expr]:
-    """Yield the keys that a function puts into a variable, by assignments, items and `update`."""
-    around = nodes_around(variable, file)
-    if not any(isinstance(node, (ast.Assign, ast.AnnAssign)) and _assigns(node, variable.id) for node in around):
-        around = file.nodes
-    for node in around:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            if _assigns(node, variable.id):
-                yield from _dict_keys(node.value, file, depth - 1)
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                item = node.targets[0]
-                if dotted(item.value) == variable.id and text_pattern(item.slice) and not _is_media(node.value):
-                    yield item.slice
-        elif isinstance(node, ast.Call) and dotted(node.func) == f"{variable.id}.update":
-            yield from _keywords(node)
-            for argument in node.args:
-                yield from _dict_keys(argument, file, depth - 1)
-
-
-def _assigns(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
-
-
-def _returned_keys(call: ast.Call, file: PythonFile, depth: int) -> Iterator[ast.expr]:
-    """Yield the keys of the dict that a function of the same file returns."""
-    name = dotted(call.func).rpartition(".")[2]
-    is_method_elsewhere = dotted(call.func).count(".") > 1
-    for function in file.functions:
-        if function.name == name and not is_method_elsewhere:
-            for node in ast.walk(function):
-                if isinstance(node, ast.Return) and node.value is not None:
-                    yield from _dict_keys(node.value, file, depth - 1)

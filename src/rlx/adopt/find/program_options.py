@@ -1,7 +1,7 @@
 """Finds the config system of a program and its options: their flags, defaults, types and lines.
 
-Systems: Hydra, tyro, argparse, click, absl flags, gin, dataclasses (pyrallis, draccus, simple-parsing,
-HfArgumentParser), and constants of a module.
+Systems: Hydra, tyro, argparse, click, absl flags, gin, docopt, dataclasses (pyrallis, draccus, simple-parsing,
+HfArgumentParser), YAML files that a program names, and constants of a module.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from rlx.adopt.find.class_options import DATACLASS_PARSERS, dataclass_options, tyro_options
 from rlx.adopt.find.hydra_options import hydra_options, hydra_settings
+from rlx.adopt.find.imported_files import imported_files
 from rlx.adopt.find.option import ProgramOption
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 
-SYSTEMS = ("hydra", "tyro", "dataclass", "argparse", "click", "absl", "gin")
+SYSTEMS = ("hydra", "tyro", "dataclass", "argparse", "click", "absl", "gin", "docopt")
 MOST_OPTIONS = 400
 
 
@@ -30,6 +31,8 @@ class ProgramOptions:
     options: tuple[ProgramOption, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     """Hydra's `config_path` and `config_name`."""
+    yaml: tuple[str, int] | None = None
+    """The file and the line that load a YAML file of settings, next to the options."""
 
 
 def options_of_program(repository: ForeignRepository, program: PythonFile) -> ProgramOptions:
@@ -43,62 +46,18 @@ def options_of_program(repository: ForeignRepository, program: PythonFile) -> Pr
         for file in chain:
             place = _uses(file, system)
             if place:
-                options = _READERS[system](repository, chain)
-                return ProgramOptions(system, file.path, place, tuple(options)[:MOST_OPTIONS])
+                options = tuple(_READERS[system](repository, chain))[:MOST_OPTIONS]
+                yaml = None
+                if any(is_yaml(option.default) for option in options):
+                    yaml = _yaml_load(chain)
+                return ProgramOptions(system, file.path, place, options, yaml=yaml)
+    loads_yaml = _yaml_load(chain[:1])
+    if loads_yaml is not None:
+        return ProgramOptions("yaml", *loads_yaml)
     constants = tuple(_constants(program))
     if constants:
         return ProgramOptions("constants", program.path, constants[0].line, constants)
     return ProgramOptions(file=program.path)
-
-
-def imported_files(repository: ForeignRepository, program: PythonFile, *, depth: int = 2) -> list[PythonFile]:
-    """Return the project files that a program imports, directly or through another one."""
-    index = module_index(repository)
-    reached: dict[str, PythonFile] = {program.path: program}
-    border = [program]
-    for _ in range(depth):
-        following: list[PythonFile] = []
-        for file in border:
-            for module in file.imports:
-                path = _resolve(module, file, index)
-                if path is None or path in reached:
-                    continue
-                target = repository.by_path(path)
-                if target is not None:
-                    reached[path] = target
-                    following.append(target)
-        border = following
-    return list(reached.values())[1:]
-
-
-def module_index(repository: ForeignRepository) -> Mapping[str, str]:
-    """Return the paths of the project's modules by every name that could import them."""
-    index: dict[str, str] = repository.cache.setdefault("modules", {})
-    if not index:
-        for path in repository.modules:
-            parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
-            for start in range(len(parts)):
-                index.setdefault(".".join(parts[start:]), path)
-    return index
-
-
-def _resolve(module: str, file: PythonFile, index: Mapping[str, str]) -> str | None:
-    folder = file.path.split("/")[:-1]
-    if module.startswith("."):
-        level = len(module) - len(module.lstrip("."))
-        above = folder[: len(folder) - level + 1]
-        return index.get(".".join([*above, *filter(None, module.lstrip(".").split("."))]))
-    sibling = index.get(".".join([*folder, module]))
-    if sibling is not None:
-        return sibling
-    if module.partition(".")[0] in _INSTALLED:
-        return None
-    return index.get(module)
-
-
-_INSTALLED = frozenset(
-    ("torch", "numpy", "gymnasium", "gym", "wandb", "typing", "random", "time", "os", "logging", "json", "copy", "math")
-)
 
 
 def _uses(file: PythonFile, system: str) -> int:
@@ -110,12 +69,34 @@ def _uses(file: PythonFile, system: str) -> int:
         "click": ("click.command", "click.option"),
         "absl": ("flags.DEFINE_",),
         "gin": ("gin.parse_config",),
+        "docopt": ("docopt",),
     }[system]
     for call in file.calls:
         name = dotted(call.func)
         if any(name == mark or name.endswith(f".{mark}") or name.startswith(mark) for mark in marks):
             return call.lineno
     return 0
+
+
+_YAML_LOADS = (
+    "yaml.safe_load", "yaml.load", "yaml.full_load", "yaml.unsafe_load", "yaml.load_all", "yaml.safe_load_all",
+    "OmegaConf.load",
+)  # fmt: skip
+
+
+def is_yaml(value: object) -> bool:
+    """Return whether a default names a YAML file."""
+    return isinstance(value, str) and value.endswith((".yaml", ".yml"))
+
+
+def _yaml_load(chain: Sequence[PythonFile]) -> tuple[str, int] | None:
+    """Return the place that reads a YAML file: by PyYAML, ruamel or OmegaConf; None if nothing does."""
+    for file in chain:
+        for call in file.calls:
+            name = dotted(call.func)
+            if name in _YAML_LOADS or ("ruamel" in file.packages and name.endswith((".load", ".load_all"))):
+                return file.path, call.lineno
+    return None
 
 
 def _hydra(repository: ForeignRepository, file: PythonFile) -> ProgramOptions | None:
@@ -221,6 +202,31 @@ def _gin(repository: ForeignRepository, chain: Sequence[PythonFile]) -> Iterator
                     yield ProgramOption(match[1], match[1], path, number, _literal_text(match[2]))
 
 
+_USAGE = re.compile(r"^\s*usage:.*", re.I | re.M)
+_DOCOPT_LINE = re.compile(r"^\s*(?:-\w(?:[ =]<?[\w-]+>?)?,?\s+)?(--[\w-]+)(?:[ =](<[^>]+>|[A-Z][A-Z_]*))?(?:\s|$)")
+_DOCOPT_DEFAULT = re.compile(r"\[default:\s*([^\]]*)\]", re.I)
+
+
+def _docopt(repository: ForeignRepository, chain: Sequence[PythonFile]) -> Iterator[ProgramOption]:
+    """Yield the options of docopt's usage text: a text of the program with a line `Usage:`."""
+    file = next(file for file in chain if _uses(file, "docopt"))
+    for node in file.nodes:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not _USAGE.search(node.value):
+            continue
+        for number, line in enumerate(node.value.splitlines()):
+            match = _DOCOPT_LINE.match(line)
+            if match is None or match[1] == "--help":
+                continue
+            default = _DOCOPT_DEFAULT.search(line)
+            takes_value = match[2] is not None
+            value = _literal_text(default[1]) if default and takes_value else None
+            flag = f"{match[1]}=" if takes_value else match[1]
+            yield ProgramOption(
+                match[1][2:], flag, file.path, node.lineno + number, value, is_switch=not takes_value,
+            )  # fmt: skip
+        return
+
+
 def _literal_text(text: str) -> object:
     try:
         return ast.literal_eval(text.strip())
@@ -245,4 +251,5 @@ _READERS = {
     "click": _click,
     "absl": _absl,
     "gin": _gin,
+    "docopt": _docopt,
 }

@@ -7,6 +7,16 @@ import re
 
 from rlx.adopt.repository import PythonFile, dotted, literal
 
+_PLACEHOLDER = re.compile(
+    r"<.*|\[.*|\{.*|\.\.\.|your\w*|my_?\w*|[a-z]+_(name|id)|path/to.*|/path/.*|X+|[A-Z]+_[A-Z_]+|"
+    r"(ENV|ALGO|TASK|NAME|PATH|FILE|DIR|FOLDER|SEED|CONFIG|RUN|ID)",
+)
+
+
+def is_placeholder(word: str) -> bool:
+    """Return whether a word of a documented command stands for one that the reader chooses: `<env>`, `env_id`."""
+    return bool(_PLACEHOLDER.fullmatch(word))
+
 
 def text_pattern(node: ast.AST | None) -> str:
     """Return a text expression as a pattern: computed parts become `*`; empty if nothing of it is known."""

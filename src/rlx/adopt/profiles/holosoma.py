@@ -1,12 +1,12 @@
 """holosoma: whole-body control with its own PPO and FastSAC agents, configured by tyro."""
 
-from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, depends_on, has_file
+from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, has_file, trains_with
 from rlx.adopt.repository import ForeignRepository
 from rlx.adopt.scan_fact import ScanFacts
 
 
 def _matches(repository: ForeignRepository, facts: ScanFacts) -> bool:
-    return depends_on(facts, "holosoma") or has_file(repository, "holosoma/train_agent.py")
+    return trains_with(repository, facts, "holosoma") or has_file(repository, "holosoma/train_agent.py")
 
 
 PROFILE = Profile(

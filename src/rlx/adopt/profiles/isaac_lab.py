@@ -1,12 +1,12 @@
 """Isaac Lab: its own repository, and extensions that train with rsl_rl, skrl, SB3 or rl_games."""
 
-from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, depends_on, has_file
+from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, has_file, trains_with
 from rlx.adopt.repository import ForeignRepository
 from rlx.adopt.scan_fact import ScanFacts
 
 
 def _matches(repository: ForeignRepository, facts: ScanFacts) -> bool:
-    return depends_on(facts, "Isaac Lab") or has_file(repository, "isaaclab.sh")
+    return trains_with(repository, facts, "isaaclab", "isaaclab_rl") or has_file(repository, "isaaclab.sh")
 
 
 PROFILE = Profile(

@@ -1,12 +1,12 @@
 """mjlab: tasks of Isaac Lab's form on MuJoCo, trained with rsl_rl and configured by tyro."""
 
-from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, depends_on, has_file
+from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, has_file, trains_with
 from rlx.adopt.repository import ForeignRepository
 from rlx.adopt.scan_fact import ScanFacts
 
 
 def _matches(repository: ForeignRepository, facts: ScanFacts) -> bool:
-    return depends_on(facts, "mjlab") or has_file(repository, "mjlab/scripts/train.py")
+    return trains_with(repository, facts, "mjlab") or has_file(repository, "mjlab/scripts/train.py")
 
 
 PROFILE = Profile(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rlx.adopt.find.dependencies import FRAMEWORKS
 from rlx.adopt.repository import ForeignRepository
 from rlx.adopt.scan_fact import ScanFacts
 
@@ -66,6 +67,8 @@ class Profile:
     """Words that a training without a person and a display needs."""
     values: Mapping[str, str] = field(default_factory=dict)
     """Values for required options, if neither the documentation nor the source has one."""
+    usual: Mapping[str, str] = field(default_factory=dict)
+    """Values that work in every installation: the documentation's may need an optional package."""
     hyperparameters: tuple[str, ...] = ()
     """Keys that the framework's override option takes, if the program does not list them as options."""
     override: str = ""
@@ -79,6 +82,20 @@ class Profile:
 def depends_on(facts: ScanFacts, *names: str) -> bool:
     """Return whether the repository requires or imports one of these frameworks."""
     return any(name in names for name in facts.names("framework"))
+
+
+def trains_with(repository: ForeignRepository, facts: ScanFacts, *packages: str) -> bool:
+    """Return whether the repository requires a framework, or a program of it that trains or plays imports it.
+
+    An import elsewhere is not enough: a library of algorithms can have a wrapper for every framework.
+    """
+    required = {fact.name for fact in facts.of("framework") if fact.confidence == "high"}
+    if required & {FRAMEWORKS[package] for package in packages}:
+        return True
+    programs = [repository.by_path(fact.file) for kind in ("train", "eval") for fact in facts.of(kind)]
+    if not programs:
+        return depends_on(facts, *(FRAMEWORKS[package] for package in packages))
+    return any(file is not None and file.packages & set(packages) for file in programs)
 
 
 def has_file(repository: ForeignRepository, *tails: str) -> bool:

@@ -1,12 +1,13 @@
 """rsl_rl: repositories that train with its runners, legged_gym's included."""
 
-from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, depends_on, has_file
+from rlx.adopt.profiles.profile import RSL_RL_TAGS, LengthFacts, LogFacts, Profile, has_file, trains_with
 from rlx.adopt.repository import ForeignRepository
 from rlx.adopt.scan_fact import ScanFacts
 
 
 def _matches(repository: ForeignRepository, facts: ScanFacts) -> bool:
-    return depends_on(facts, "rsl_rl", "legged_gym") or has_file(repository, "rsl_rl/runners/on_policy_runner.py")
+    is_project = trains_with(repository, facts, "rsl_rl", "rsl_rl_lib", "legged_gym")
+    return is_project or has_file(repository, "on_policy_runner.py")  # also the copies in other repositories
 
 
 PROFILE = Profile(

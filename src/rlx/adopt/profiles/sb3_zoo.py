@@ -34,6 +34,6 @@ PROFILE = Profile(
         "vf_coef",
     ),
     override="--hyperparams {key}:{value} ...",
-    values={"algo": "ppo", "env": "CartPole-v1"},
+    usual={"algo": "ppo", "env": "CartPole-v1"},
     eval_template="sb3",
 )
