@@ -60,26 +60,33 @@ class Dashboard:
         return reply.text
 
 
-@pytest.fixture
-def dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dashboard]:
+@contextlib.contextmanager
+def serving(root: Path) -> Iterator[Dashboard]:
+    """Serve a project on a free port."""
     pytest.importorskip("starlette", reason="the extra `ui` is not installed")
     from rlx.hosts.ui.server import listen, server_of
 
-    monkeypatch.setenv("RLX_ROOT", str(tmp_path))
-    (tmp_path / "rlx.toml").touch()
     listener = listen(0)
     port = listener.getsockname()[1]
-    server = server_of(tmp_path, listener, token=TOKEN)
+    server = server_of(root, listener, token=TOKEN)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     wait_until(lambda: server.started)
     try:
-        yield Dashboard(tmp_path, port, cookie=f"rlx_ui_{port}={TOKEN}")
+        yield Dashboard(root, port, cookie=f"rlx_ui_{port}={TOKEN}")
     finally:
         server.should_exit = True
         thread.join(timeout=20)
         with contextlib.suppress(OSError):
             listener.close()
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dashboard]:
+    monkeypatch.setenv("RLX_ROOT", str(tmp_path))
+    (tmp_path / "rlx.toml").touch()
+    with serving(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture
