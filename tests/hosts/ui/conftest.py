@@ -60,17 +60,9 @@ class Dashboard:
         return reply.text
 
 
-@pytest.fixture
-def dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dashboard]:
-    monkeypatch.setenv("RLX_ROOT", str(tmp_path))
-    (tmp_path / "rlx.toml").touch()
-    with serving(tmp_path) as dashboard:
-        yield dashboard
-
-
 @contextlib.contextmanager
 def serving(root: Path) -> Iterator[Dashboard]:
-    """Serve a project, and yield how a browser asks for its pages."""
+    """Serve a project on a free port."""
     pytest.importorskip("starlette", reason="the extra `ui` is not installed")
     from rlx.hosts.ui.server import listen, server_of
 
@@ -87,6 +79,14 @@ def serving(root: Path) -> Iterator[Dashboard]:
         thread.join(timeout=20)
         with contextlib.suppress(OSError):
             listener.close()
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dashboard]:
+    monkeypatch.setenv("RLX_ROOT", str(tmp_path))
+    (tmp_path / "rlx.toml").touch()
+    with serving(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture

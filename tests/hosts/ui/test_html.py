@@ -10,7 +10,7 @@ import pytest
 
 from rlx.hosts.plots.curves import Curve, Curves
 from rlx.hosts.ui.chart import Marking, decimated, line_chart, short, sparkline, ticks
-from rlx.hosts.ui.html import Html, el, link, table, text, url
+from rlx.hosts.ui.html import Html, el, link, table, text, url, words
 from rlx.hosts.ui.layout import STATIC
 from rlx.hosts.ui.study_charts import effect_chart, timeline
 from rlx.hosts.ui.sweep_charts import importance_bars, parallel_coordinates, pareto_chart, race_lanes
@@ -23,6 +23,11 @@ def test_every_text_is_escaped() -> None:
     assert "<b" not in table([evil], [[evil]], caption=evil)
     assert el("p", Html("<i>x</i>"), None, [1, "<"]) == "<p><i>x</i>1&lt;</p>"
     assert text("\udcff") == "?"
+
+
+def test_stored_values_are_spelt_for_people() -> None:
+    assert words({"a": [1, None, 2.5], "b": True, "c": None}) == "a: 1, 2.5, b: yes"
+    assert words("x") == "x"
 
 
 def test_addresses_are_encoded() -> None:
@@ -44,7 +49,9 @@ def test_decimation_keeps_the_extremes() -> None:
 
 def test_a_chart_names_seeds_and_findings() -> None:
     seeds = tuple(Curve(seed, np.arange(5.0), np.arange(5.0) + seed) for seed in range(3))
-    chart = line_chart([Curves("<run>", seeds)], x_label="steps", y_label="return", markings=[Marking(1, 2, "plateau")])
+    chart = line_chart(
+        [Curves("<run>", seeds)], x_label="steps", y_label="return", markings=[Marking(1, 2, "plateau", "x")]
+    )
     assert chart.count("seed s0") == 3
     assert "plateau" in chart
     assert "&lt;run&gt;: mean 5 at 4, n = 3 seeds" in chart
@@ -52,6 +59,34 @@ def test_a_chart_names_seeds_and_findings() -> None:
     nothing = Curves("empty", (Curve(0, np.empty(0), np.empty(0)),))
     assert "No values" in line_chart([nothing], x_label="steps", y_label="return")
     assert sparkline(np.empty(0), np.empty(0)).startswith("<svg")
+
+
+def test_findings_stand_in_lanes_above_the_curve() -> None:
+    curve = Curves("run", (Curve(0, np.arange(5.0), np.arange(5.0)),))
+    marks = [Marking(0, 4, "<first>", "first"), Marking(3, 4, "second", "steps 3 to 4")]
+    chart = line_chart([curve], x_label="steps", y_label="return", markings=marks)
+    assert "&lt;first&gt;" in chart
+    bottoms = [
+        float(top) + float(height) for top, height in re.findall(r'y="(\d+)" width="[\d.]+" height="(\d+)"', chart)
+    ]
+    assert len(set(bottoms)) == 2
+    rows = [float(row) for row in re.findall(r"[\d.]+,([\d.]+)", re.findall(r'points="([^"]+)"', chart)[-1])]
+    assert min(rows) > max(bottoms)
+
+
+def test_a_curve_of_one_point_is_a_dot() -> None:
+    seeds = tuple(Curve(seed, np.array([6144.0]), np.array([50.0 + seed])) for seed in range(2))
+    chart = line_chart([Curves("run", seeds)], x_label="steps", y_label="return")
+    assert chart.count("<circle") == 3
+    column = float(re.findall(r'cx="([\d.]+)"', chart)[0])
+    assert 300 < column < 500
+
+
+def test_a_table_of_sentences_can_be_stacked_on_a_phone() -> None:
+    stacked = table(["name", "said"], [["a", "x"], ["b", "–"]], stacks=True)
+    assert stacked.count('data-label="said"') == 2
+    assert stacked.count('class="blank"') == 1
+    assert "data-label" not in table(["name"], [["a"]])
 
 
 def test_parallel_coordinates_draw_one_line_per_scored_trial() -> None:

@@ -16,10 +16,12 @@ import pytest
 
 from rlx.hosts.cli.document import document
 from rlx.hosts.cli.format import spread
+from rlx.hosts.ui import connection
 from rlx.hosts.ui.guard import form_token
 from rlx.runs import store
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
+from tests.conftest import wait_until
 from tests.hosts.ui.conftest import TOKEN, Dashboard
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
@@ -305,6 +307,18 @@ def test_damaged_runs_do_not_break_a_page(dashboard: Dashboard, pair: tuple[Run,
     assert dashboard.ask("/run/quick_001").status in (200, 409)
 
 
+def test_a_damaged_sweep_is_a_row_and_hides_no_other_page(dashboard: Dashboard) -> None:
+    folder = dashboard.root / ".rlx" / "sweeps" / "poles"
+    folder.mkdir(parents=True)
+    (folder / "ledger.jsonl").write_text(f"{HOSTILE}\n")
+    text = dashboard.page("/sweeps")
+    assert "broken" in text
+    assert not Dangers.of(text)
+    reply = dashboard.ask(f"/sweep/{quote(folder.name, safe='')}")
+    assert reply.status == 409
+    assert not Dangers.of(reply.text)
+
+
 def test_slow_clients_do_not_block_others(dashboard: Dashboard, pair: object) -> None:
     slow = []
     for _ in range(60):
@@ -314,6 +328,39 @@ def test_slow_clients_do_not_block_others(dashboard: Dashboard, pair: object) ->
     assert dashboard.ask("/").status == 200
     for connection in slow:
         connection.close()
+
+
+def test_clients_that_stop_in_the_middle_of_a_request_are_hung_up(
+    dashboard: Dashboard, pair: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 0.3)
+    head = f"Host: 127.0.0.1\r\nCookie: {dashboard.cookie}\r\nOrigin: {dashboard.origin}\r\n"
+    begun = (
+        "",
+        "GET / HTTP/1.1\r\nX: ",
+        f"GET /machine HTTP/1.1\r\n{head}\r\nGET / HTTP/1.1\r\nX",
+        f"POST /run/quick_001/tag HTTP/1.1\r\n{head}Content-Length: 500\r\n\r\ntag=",
+    )
+    for text in begun:
+        with socket.create_connection(("127.0.0.1", dashboard.port), timeout=60) as client:
+            client.sendall(text.encode())
+            while client.recv(65_536):  # ends when the server hangs up
+                pass
+    assert dashboard.ask("/").status == 200
+
+
+def test_a_thousand_silent_clients_leave_room_for_others(
+    dashboard: Dashboard, pair: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 0.3)
+    silent = []
+    try:
+        for _ in range(1010):
+            silent.append(socket.create_connection(("127.0.0.1", dashboard.port), timeout=60))
+        wait_until(lambda: dashboard.ask("/machine").status == 200)
+    finally:
+        for client in silent:
+            client.close()
 
 
 def test_many_readers_see_every_row_while_it_is_written(dashboard: Dashboard, make_run: Callable[..., Run]) -> None:

@@ -9,8 +9,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import threading
 from collections.abc import Iterator
 from html import escape, unescape
 from pathlib import Path
@@ -25,12 +23,10 @@ from rlx.hosts.cli.document import document
 from rlx.hosts.cli.format import figure, signed
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
-from tests.conftest import Project, wait_until
-from tests.hosts.ui.conftest import TOKEN, Dashboard
+from tests.conftest import Project
+from tests.hosts.ui.conftest import TOKEN, Dashboard, serving
+from tests.hosts.ui.screen import audit, browse, look, needs_chromium, problems_on_all_screens, requests
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
-AUDIT = Path(__file__).with_name("audit.js")
 ATTACK = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
 
 
@@ -52,51 +48,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture(scope="module")
 def served(trained: Project) -> Iterator[Dashboard]:
-    pytest.importorskip("starlette", reason="the extra `ui` is not installed")
-    from rlx.hosts.ui.server import listen, server_of
-
-    listener = listen(0)
-    server = server_of(trained.root, listener, token=TOKEN)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    wait_until(lambda: server.started)
-    port = listener.getsockname()[1]
-    yield Dashboard(trained.root, port, cookie=f"rlx_ui_{port}={TOKEN}")
-    server.should_exit = True
-    thread.join(timeout=20)
-    listener.close()
-
-
-def browse(address: str, tmp_path: Path, *options: str) -> str:
-    """Open an address in a real browser and return the document after its scripts have run."""
-    assert CHROMIUM
-    done = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync",
-         "--disable-component-update", "--disable-extensions", "--disable-default-apps",
-         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--no-first-run",
-         "--hide-scrollbars", f"--user-data-dir={tmp_path / 'profile'}",
-         "--virtual-time-budget=3000", *options, address],
-        capture_output=True, text=True, timeout=120, start_new_session=True,
-    )  # fmt: skip
-    return done.stdout
-
-
-def requests(address: str, folder: Path) -> tuple[set[str], str]:
-    """Open an address and return the network addresses that it asked for, and the document.
-
-    The browser asks its maker's servers on its own account, which no page can prevent: these do not count.
-    """
-    folder.mkdir()
-    log = folder / "net.json"
-    text = browse(address, folder, "--dump-dom", f"--log-net-log={log}", "--net-log-capture-mode=Everything")
-    asked = set(re.findall(r'"url":"((?:http|ws)[^"]+)"', log.read_text()))
-    own = re.compile(r"\w+://[^/]*\.(?:google|googleapis|gstatic|gvt1)\.com")
-    return {each for each in asked if not own.match(each)}, text
-
-
-def colours(picture: Image.Image) -> int:
-    pixels = np.asarray(picture.convert("RGB").resize((200, 200))).reshape(-1, 3)
-    return len(np.unique(pixels, axis=0))
+    with serving(trained.root) as dashboard:
+        yield dashboard
 
 
 @pytest.fixture(scope="module")
@@ -106,31 +59,6 @@ def tab(served: Dashboard) -> Iterator[Tab]:
     with browser() as opened:
         opened.open(f"{served.origin}/?token={TOKEN}")
         yield opened
-
-
-def look(tab: Tab, address: str, width: int, theme: str) -> Image.Image:
-    """Open a page as a screen of this width shows it, and return the picture; CI keeps it in RLX_SCREENSHOTS."""
-    tab.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
-    tab.send("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=width < 500)
-    tab.open(address)
-    tab.wait_for(
-        "!document.querySelector('[data-curves]') || document.documentElement.dataset.drawnMs || !window.uPlot"
-    )
-    taken = tab.send("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-    picture = Image.open(io.BytesIO(base64.b64decode(taken["data"])))
-    if os.environ.get("RLX_SCREENSHOTS"):
-        folder = Path(os.environ["RLX_SCREENSHOTS"])
-        folder.mkdir(parents=True, exist_ok=True)
-        name = re.sub(r"\W+", "_", address.partition("://")[2].partition("/")[2])[:60] or "runs"
-        picture.save(folder / f"{name}_{width}_{theme}.png")
-    return picture
-
-
-def audit(tab: Tab) -> list[str]:
-    """Return what a reader could not read on the open page."""
-    done = tab.send("Runtime.evaluate", expression=AUDIT.read_text(), returnByValue=True, awaitPromise=True)
-    problems: list[str] = done["result"]["value"]
-    return problems
 
 
 # Dashboard
@@ -166,11 +94,7 @@ def test_one_can_click_from_a_run_to_the_file_behind_a_score(served: Dashboard) 
      "/run/quick_001/files", "/run/quick_001/replay", "/studies", "/sweeps", "/machine", "/run/nothing"],
 )  # fmt: skip
 def test_pages_can_be_read_on_a_desk_and_on_a_phone_in_both_themes(served: Dashboard, tab: Tab, path: str) -> None:
-    for width, theme in ((1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")):
-        picture = look(tab, served.origin + path, width, theme)
-        assert picture.width > width - 20  # less a scrollbar
-        assert colours(picture) > 12
-        assert audit(tab) == [], f"{path} at {width} px, {theme}"
+    assert problems_on_all_screens(tab, served.origin + path) == []
 
 
 @needs_chromium
@@ -313,6 +237,37 @@ def test_a_replay_and_its_page_agree(trained: Project, served: Dashboard) -> Non
     assert served.ask("/run/slow_001/replay?name=bad").status == 409
     assert served.ask("/run/slow_001/replay?name=../../metadata").status == 404
     bad.unlink()
+
+
+@needs_chromium
+def test_the_scrubber_shows_the_figures_of_its_step(trained: Project, served: Dashboard, tab: Tab) -> None:
+    from rlx.hosts.ui.replay_view import spelt
+
+    told = json.loads(trained.rlx("replay", "quick_001", "--episode", "2", "--steps", "30", "--json").stdout)
+    steps = json.loads(Path(told["data"]).read_text())["steps"]
+    tab.open(f"{served.origin}/run/quick_001/replay?name={Path(told['data']).stem}")
+    for number in (0, 3, len(steps) - 1):
+        move = f"s => {{ s.value = {number}; s.dispatchEvent(new Event('input')); }}"
+        tab.value(f"({move})(document.querySelector('[data-scrub]'))")
+        cells = "[...document.querySelectorAll('[data-value]')]"
+        shown = tab.value(f"Object.fromEntries({cells}.map((cell) => [cell.dataset.value, cell.textContent]))")
+        assert shown["step"] == str(number)
+        assert shown == {name: spelt(steps[number], name) for name in shown}
+        assert steps[number]["frame"] in tab.value("document.querySelector('[data-frame]').src")
+        chosen = steps[number]["action"]
+        marked = tab.value("[...document.querySelectorAll('.chosen')].map((e) => Number(e.dataset.option))")
+        assert marked == (chosen or [])
+
+
+def test_the_run_page_lists_replays_and_names_empty_logs(trained: Project, served: Dashboard) -> None:
+    trained.rlx("tag", "slow_001", "star")
+    trained.rlx("replay", "slow_001", "--episode", "best", "--steps", "5")
+    text = served.page("/run/slow_001")
+    assert 'href="/run/slow_001/replay?name=slow_001_seed_' in text
+    assert "★ " in text
+    assert '<span class="tag">star</span>' not in text
+    assert re.search("Empty: .*supervisor", text)
+    trained.rlx("untag", "slow_001", "star")
 
 
 def test_an_explanation_ranks_the_parts_of_the_observation(trained: Project) -> None:

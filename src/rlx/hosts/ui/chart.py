@@ -27,6 +27,8 @@ TOP = 12
 BOTTOM = 46
 COLUMNS = WIDTH - LEFT - RIGHT
 COLOURS = 8
+LANE = 17
+"""The height of a finding's mark."""
 MOST_THIN = 60
 """The most seeds that are drawn as thin lines in one chart."""
 
@@ -37,6 +39,7 @@ class Marking:
 
     start: float
     end: float
+    name: str
     label: str
 
 
@@ -59,6 +62,12 @@ class Frame:
         """Return the frame with a margin at the left and the right."""
         margin = share * (self.x[1] - self.x[0]) or 1.0
         return Frame((self.x[0] - margin, self.x[1] + margin), self.y)
+
+    def below(self, height: float) -> Frame:
+        """Return the frame with so much empty height above the points."""
+        low, high = self.y
+        share = min(0.5, height / (HEIGHT - TOP - BOTTOM))
+        return Frame(self.x, (low, low + (high - low) / (1 - share)))
 
     def columns(self, x: Values) -> Values:
         return LEFT + (x - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0) * COLUMNS
@@ -111,7 +120,9 @@ def line_chart(
     if not shown:
         return el("p", f"No values of {y_label} yet.", class_="muted")
     seeds = [decimated(curve.x, curve.y) for group in shown for curve in group.seeds]
-    frame = Frame.around([x for x, _ in seeds], [y for _, y in seeds])
+    frame = Frame.around([x for x, _ in seeds], [y for _, y in seeds]).below(LANE * len(markings))
+    if frame.x[0] == frame.x[1]:
+        frame = frame.widened(0.5)
     thin = []
     thick = []
     drawn = 0
@@ -121,14 +132,12 @@ def line_chart(
             thick.append(_band(frame, group, colour))
         for curve in group.seeds[: max(0, MOST_THIN - drawn)]:
             if len(group.seeds) > 1:
-                points = frame.points(*decimated(curve.x, curve.y))
                 name = el("title", f"{group.name}, seed {curve.seed}")
-                thin.append(el("g", el("polyline", points=points), name, class_=f"seed {colour}"))
+                thin.append(el("g", _line(frame, curve.x, curve.y), name, class_=f"seed {colour}"))
                 drawn += 1
         dash = {0: None, 1: "7 4", 2: "2 3"}.get(number // COLOURS, "7 3 2 3")
-        points = frame.points(*decimated(*group.centre))
-        thick.append(el("polyline", points=points, class_=f"mean {colour}", stroke_dasharray=dash))
-    marks = [_marking(frame, marking) for marking in markings]
+        thick.append(_line(frame, *group.centre, class_=f"mean {colour}", stroke_dasharray=dash))
+    marks = [_marking(frame, marking, lane) for lane, marking in enumerate(markings)]
     title = f"{y_label} over {x_label}: {', '.join(group.name for group in shown[:6])}"
     drawing = _svg([axes(frame, x_label, y_label), marks, thin, thick], title=title)
     legend = [_legend_entry(number, group, is_mean=not note) for number, group in enumerate(shown)]
@@ -136,7 +145,19 @@ def line_chart(
     if not note and not any(len(group.seeds) > 1 for group in shown):
         words = "one seed: no interval"
     caption = el("figcaption", el("ul", legend, class_="legend"), el("small", words))
-    return el("figure", el("div", drawing, class_="plot"), None if note else _readout(), caption, class_="chart")
+    if note:
+        return el("figure", drawing, caption, class_="chart picture")
+    return el("figure", el("div", drawing, class_="plot"), _readout(), caption, class_="chart", data_x=x_label,
+              data_y=y_label)  # fmt: skip
+
+
+def _line(frame: Frame, x: Values, y: Values, **attributes: object) -> Html:
+    """Return a curve; one point alone as a dot."""
+    x, y = decimated(x, y)
+    if len(x) == 1:
+        column, row = frame.points(x, y).split(",")
+        return el("circle", cx=column, cy=row, r=4, **attributes)
+    return el("polyline", points=frame.points(x, y), **attributes)
 
 
 def empty_chart(*, x_label: str, y_label: str) -> Html:
@@ -144,7 +165,7 @@ def empty_chart(*, x_label: str, y_label: str) -> Html:
     words = el("text", "Reading the curves …", x=WIDTH / 2, y=HEIGHT / 2, class_="middle")
     frame = axes(Frame((0.0, 1.0), (0.0, 1.0)), x_label, y_label)[-3:]
     drawing = _svg([frame, words], title=f"{y_label} over {x_label}")
-    return el("figure", el("div", drawing, class_="plot"), _readout(), class_="chart")
+    return el("figure", el("div", drawing, class_="plot"), _readout(), class_="chart", data_x=x_label, data_y=y_label)
 
 
 def _readout() -> Html:
@@ -170,11 +191,15 @@ def _legend_entry(number: int, group: Curves, *, is_mean: bool) -> Html:
     return el("li", swatch, label)
 
 
-def _marking(frame: Frame, marking: Marking) -> Html:
+def _marking(frame: Frame, marking: Marking, lane: int) -> Html:
+    """Return one lane of the chart: findings often point to the same steps."""
     left, right = frame.columns(np.array([marking.start, marking.end])).clip(LEFT, WIDTH - RIGHT).tolist()
-    area = el("rect", x=f"{left:.1f}", y=TOP, width=f"{max(2.0, right - left):.1f}", height=HEIGHT - TOP - BOTTOM,
-              class_="marking")  # fmt: skip
-    return el("g", area, el("title", marking.label), role="img", aria_label=marking.label)
+    top = TOP + LANE * lane
+    area = el("rect", x=f"{left:.1f}", y=top, width=f"{max(2.0, right - left):.1f}", height=LANE - 2, class_="marking")
+    name = el("text", marking.name, x=f"{left + 4:.1f}", y=top + LANE - 5, class_="marking-name")
+    if left > (LEFT + WIDTH - RIGHT) / 2:
+        name = el("text", marking.name, x=f"{right - 4:.1f}", y=top + LANE - 5, class_="marking-name end")
+    return el("g", area, name, el("title", marking.label), role="img", aria_label=marking.label)
 
 
 def _svg(parts: object, *, title: str, height: int = HEIGHT) -> Html:

@@ -90,9 +90,10 @@ def score_parts(comparison: Data, *, with_links: bool = True) -> Html:
             if with_links:
                 part = link(figure(score), url("run", side["run"], "file", path=path), title=f"seed {seed}")
             links.append([part, " "])
+        scores = el("div", links, class_="wrap narrow")
         name: Part = run_link(side["run"]) if with_links else side["run"]
         rows.append([name, side["n"], figure(side["mean"]), figure(side["sd"]), figure(side["median"]),
-                     figure(side["min"]), figure(side["max"]), links])  # fmt: skip
+                     figure(side["min"]), figure(side["max"]), scores])  # fmt: skip
         values = [float(score) for score in seeds.values() if score is not None]
         estimate = None
         if len(values) > 1:
@@ -212,11 +213,11 @@ def plot_page(site: Site, data: CurveData, names: Sequence[str], query: Any) -> 
     form = el("form", hidden, el("label", "metric", el("select", options, name="metric")),
               el("label", "over", el("select", axes, name="x")),
               tick("pool seeds per config", name="by", value="config", checked=is_pooled),
-              el("button", "Draw"), class_="bar", method="get", action="/plot")  # fmt: skip
+              el("button", "Draw"), class_="bar", method="get", action="/plot", data_submits=True)  # fmt: skip
     drawn: Part = el("p", "These runs share no logged metric.", class_="muted")
     if metric:
         drawn = curve_place(data, names, metric, axis=axis, is_pooled=is_pooled, is_drawn=query.get("svg") == "1")
     where = breadcrumb(("Runs", "/"), ("Plot", url("plot", run=names)))
     listed = el("ul", [el("li", run_link(name)) for name in names], class_="legend")
-    return site.page("Plot", where, el("h1", counted(len(names), "run")), el("section", form, drawn),
+    return site.page("Plot", where, el("h1", f"Curves of {counted(len(names), 'run')}"), el("section", form, drawn),
                      section("Runs", listed))  # fmt: skip

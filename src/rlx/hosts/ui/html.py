@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from urllib.parse import quote, urlencode
 
+from rlx.number_format import NOTHING, figure
+
 VOID = frozenset({"br", "img", "input", "link", "meta", "line", "rect", "path", "polyline", "polygon", "circle"})
 
 
@@ -35,15 +37,15 @@ def el(name: str, /, *parts: Part, **attributes: object) -> Html:
 
     An attribute that is None or False is left out, True has no value.
     """
-    words = [name]
+    parts_of_tag = [name]
     for key, value in attributes.items():
         if value is None or value is False:
             continue
         word = key.rstrip("_").replace("_", "-")
         if value is not True:
             word += f'="{escape(str(value), quote=True)}"'
-        words.append(word)
-    start = f"<{' '.join(words)}>"
+        parts_of_tag.append(word)
+    start = f"<{' '.join(parts_of_tag)}>"
     if name in VOID:
         if name in ("line", "rect", "path", "polyline", "polygon", "circle"):
             return Html(start[:-1] + "/>")
@@ -70,24 +72,35 @@ def link(label: Part, address: str, **attributes: object) -> Html:
 
 def table(
     header: Sequence[Part], rows: Iterable[Sequence[Part]], *, right: Sequence[int] = (), caption: str = "",
-    identity: str | None = None,
+    identity: str | None = None, stacks: bool = False,
 ) -> Html:  # fmt: skip
-    """Return a table that scrolls inside its box on a narrow screen; the columns in `right` hold numbers."""
+    """Return a table that scrolls inside its box on a narrow screen; the columns in `right` hold numbers.
+
+    With `stacks`, for rows with sentences, a narrow screen shows each row as a list of labelled values.
+    """
 
     def cell(name: str, column: int, part: Part, **attributes: object) -> Html:
-        return el(name, part, class_="n" if column in right else None, **attributes)
+        classes = [word for word, holds in (("n", column in right), ("blank", part in _BLANK)) if holds]
+        return el(name, part, class_=" ".join(classes) or None, **attributes)
+
+    def row_of(parts: Sequence[Part]) -> Html:
+        labels = [part if stacks and isinstance(part, str) else None for part in header]
+        return el("tr", [cell("td", column, part, data_label=labels[column]) for column, part in enumerate(parts)])
 
     head = el("tr", [cell("th", column, part, scope="col") for column, part in enumerate(header)])
-    body = [el("tr", [cell("td", column, part) for column, part in enumerate(row)]) for row in rows]
     label = el("caption", caption, class_="hidden") if caption else None
-    content = el("table", label, el("thead", head), el("tbody", body), id=identity)
+    content = el("table", label, el("thead", head), el("tbody", [row_of(row) for row in rows]), id=identity,
+                 class_="stacks" if stacks else None)  # fmt: skip
     return el("div", content, class_="scroll", tabindex="0", role="region", aria_label=caption or "table")
 
 
-def facts(values: Iterable[tuple[str, Part]]) -> Html:
-    """Return labelled values; None and empty values are left out."""
+_BLANK = ("", NOTHING)
+
+
+def facts(values: Iterable[tuple[str, Part]], *, kind: str = "facts") -> Html:
+    """Return labelled values; None and empty values are left out. `facts wide` puts each on a line of its own."""
     shown = [(label, value) for label, value in values if value not in (None, "", [])]
-    return el("dl", [el("div", el("dt", label), el("dd", value)) for label, value in shown], class_="facts")
+    return el("dl", [el("div", el("dt", label), el("dd", value)) for label, value in shown], class_=kind)
 
 
 _MARKS = {
@@ -101,6 +114,19 @@ _MARKS = {
 def empty(*parts: Part) -> Html:
     """Return what a page shows if it has nothing to show yet: what is missing, and the command that makes it."""
     return el("section", parts, class_="empty")
+
+
+def words(value: object) -> str:
+    """Spell a stored value for people; what is not known is left out of lists and mappings."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {words(part)}" for key, part in value.items() if part is not None)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(words(part) for part in value if part is not None)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return figure(value)
+    return str(value)
 
 
 def state(word: str) -> Html:

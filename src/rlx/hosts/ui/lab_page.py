@@ -106,7 +106,7 @@ def rung_part(lab: Lab, rung: Rung, *, with_links: bool = True) -> Html:
     lines = study_page.decision_lines(study)
     rows = [_row(study, attempt, lines, with_links=with_links) for attempt in reversed(tried)]
     header = ["row", "time", "status", "score", "effect", "against", "what was tried, and what it showed"]
-    body = table(header, rows, right=(3, 4), caption=f"attempts at {rung.name}")
+    body = table(header, rows, right=(3, 4), caption=f"attempts at {rung.name}", stacks=True)
     return section(title, progress_chart(tried), body)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from rlx.hosts.cli.format import duration, size, spread, steps
 from rlx.hosts.ui.html import Html, Part, el, facts, state, table
 from rlx.hosts.ui.layout import Site, run_link, section
+from rlx.number_format import counted
 from rlx.runs.index import LiveIndex
 
 
@@ -23,19 +24,21 @@ def machine_part(root: Path, index: LiveIndex) -> Html:
     from rlx.launch.launch import explain_queued
     from rlx.launch.resources import available_cores, visible_gpus
 
-    free = shutil.disk_usage(root).free
-    load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
+    disk = shutil.disk_usage(root)
+    load = os.getloadavg()
+    cores = available_cores()
     total, available = _memory()
     running = index.page(status="running", limit=100)
     prepared = index.page(status="prepared", limit=100)
     queued = index.page(status="queued", limit=100)
     explain_queued(root, queued.rows)
     figures = facts([
-        ("cores", str(available_cores())),
-        ("load over 1, 5 and 15 minutes", load),
-        ("memory", f"{size(available)} of {size(total)} available"),
+        ("load of the last minute", _meter(load[0], cores, f"{load[0]:.2f}", f"{counted(cores, 'core')}; over 5 and 15 "
+                                           f"minutes {load[1]:.2f} and {load[2]:.2f}")),
+        ("memory in use", _meter(total - available, total, size(total - available), f"of {size(total)}")),
+        ("disk in use", _meter(disk.total - disk.free, disk.total, size(disk.total - disk.free),
+                               f"of {size(disk.total)}; {size(disk.free)} free")),
         ("GPUs", ", ".join(visible_gpus()) or "none"),
-        ("disk", f"{size(free)} free"),
         ("runs in training", f"{running.total:,}"),
         ("runs that wait", f"{prepared.total:,}"),
         ("runs in an executor's queue", f"{queued.total:,}"),
@@ -47,10 +50,17 @@ def machine_part(root: Path, index: LiveIndex) -> Html:
             status = [status, el("small", f" {row['reason']}")]
         rows.append([run_link(row["name"]), status, row["tally"], steps(row["steps"], row["planned_steps"]),
                      spread(row["return"]), duration(row["seconds"])])  # fmt: skip
-    jobs: Part = el("p", "No run trains or waits.", class_="muted")
+    jobs: Part = el("p", "No run trains or waits. Start one: ", el("code", "rlx train CONFIG"), class_="muted")
     if rows:
         jobs = table(["run", "status", "seeds", "steps", "return", "time"], rows, right=(3, 4, 5), caption="jobs")
     return el("div", el("div", figures, class_="headline"), section("Jobs", jobs))
+
+
+def _meter(used: float, total: float, value: str, of: str) -> list[Part]:
+    """Return how much of something is in use, in words and as a bar."""
+    share = min(1.0, used / total) if total else 0.0
+    return [value, el("progress", value=f"{share:.3f}", max=1, aria_label=f"{value} {of}", class_="meter"),
+            el("small", of)]  # fmt: skip
 
 
 def _memory() -> tuple[float, float]:

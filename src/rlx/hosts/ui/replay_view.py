@@ -17,6 +17,10 @@ from rlx.hosts.ui.layout import Site, breadcrumb, offline
 Data = dict[str, Any]
 LARGEST = 40_000_000
 MOST_ROWS = 40
+MOST_NAMES = 24
+MOST_NUMBERS = 12
+MOST_OPTIONS = 12
+PROBABILITIES = "probabilities"
 
 
 def replay_view(document: Data) -> Html:
@@ -35,12 +39,64 @@ def replay_view(document: Data) -> Html:
     picture = el("img", src=first, alt="frame of step 0", class_="frame", data_frame=True)
     slider = el("input", type="range", min=0, max=len(steps) - 1, value=0, aria_label="step", data_scrub=True)
     play = el("button", "Play", type="button", data_play=True)
-    told = el("pre", row_text(steps[0]), data_told=True, aria_live="off")
     data = el("script", content, type="application/json")
-    left = el("div", picture, el("div", play, slider, class_="controls"))
-    right = el("div", told, el("div", _traces(steps), class_="traces"))
+    left = el("div", picture, el("div", play, slider, class_="controls"), _probabilities(steps))
+    right = el("div", _reading(steps), el("div", _traces(steps), class_="traces"))
     viewer = el("div", left, right, data, class_="replay", data_replay=True)
     return el("section", head, viewer, _rows(steps))
+
+
+def _reading(steps: list[Data]) -> Html:
+    """Return the figures of the first step by name; `replay.js` fills in those of another step."""
+    names = ["step", "reward", "total", "value", "entropy", "action"]
+    names += [f"distribution.{name}" for name in _names(steps, "distribution") if name != PROBABILITIES]
+    names += [f"terms.{name}" for name in _names(steps, "terms")]
+    rows = [el("div", el("dt", _label(name)), el("dd", spelt(steps[0], name), data_value=name)) for name in names]
+    return el("dl", rows, class_="facts reading", aria_live="off")
+
+
+def _names(steps: list[Data], part: str) -> list[str]:
+    return list(dict.fromkeys(name for row in steps for name in row[part]))[:MOST_NAMES]
+
+
+def _label(name: str) -> str:
+    part, _, rest = name.partition(".")
+    if part == "terms":
+        return f"reward term {rest}"
+    if part == "distribution":
+        return f"{rest} of the action"
+    return {"total": "return so far", "value": "value estimate"}.get(name, name)
+
+
+def spelt(row: Data, name: str) -> str:
+    """Spell one figure of a step; `replay.js` spells it the same way."""
+    part, _, rest = name.partition(".")
+    value = row[part].get(rest) if rest else row[part]
+    if value is None:
+        return NOTHING
+    if name == "step":
+        return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(figure(number) for number in value[:MOST_NUMBERS])
+    return figure(value)
+
+
+def _probabilities(steps: list[Data]) -> Html | None:
+    """Draw the probability of every option as a bar; the chosen one is bold."""
+    shares = steps[0]["distribution"].get(PROBABILITIES)
+    if not shares:
+        return None
+    chosen = steps[0]["action"] or []
+    rows = []
+    for number, share in enumerate(shares[:MOST_OPTIONS]):
+        bar = el("progress", value=f"{files.number(share):.4f}", max=1, aria_label=f"probability of {number}",
+                 data_bar=number)  # fmt: skip
+        word = "chosen" if len(chosen) == 1 and chosen[0] == number else None
+        rows.append(el("div", el("dt", f"action {number}"), el("dd", bar, el("span", figure(share), data_share=number)),
+                       class_=word, data_option=number))  # fmt: skip
+    more = len(shares) - len(rows)
+    note = el("small", f"{more} more options are not shown") if more else None
+    return el("div", el("h3", "Action probabilities"), el("dl", rows, class_="bars"), note)
 
 
 def _traces(steps: list[Data]) -> list[Html]:
@@ -53,42 +109,37 @@ def _traces(steps: list[Data]) -> list[Html]:
         if len(finite) < 2:
             continue
         low = min(finite)
-        span = (max(finite) - low) or 1.0
+        high = max(finite)
+        middle = (low + high) / 2
+        span = (high - low) or 1.0
         pairs = zip(points, values, strict=True)
-        line = " ".join(f"{step},{58 - 52 * (value - low) / span:.1f}" for (step, _), value in pairs
+        line = " ".join(f"{step},{32 - 52 * (value - middle) / span:.1f}" for (step, _), value in pairs
                         if math.isfinite(value))  # fmt: skip
         now = el("line", x1=0, x2=0, y1=0, y2=64, class_="now", vector_effect="non-scaling-stroke", data_now=True)
         drawing = el("svg", el("polyline", points=line), now, viewBox=f"0 0 {max(1, len(steps) - 1)} 64",
                      preserveAspectRatio="none", role="img", aria_label=f"{label} over the steps",
                      class_=f"s{number}")  # fmt: skip
-        caption = f"{label}: {figure(low)} to {figure(max(finite))}"
+        caption = f"{label}: {figure(low)} to {figure(high)}"
+        if low == high:
+            caption = f"{label}: {figure(low)} at every step"
         figures.append(el("figure", el("figcaption", caption), drawing))
     return figures
 
 
-def row_text(row: Data) -> str:
-    """Spell one step; `replay.js` spells it the same way."""
-    lines = [f"step {row['step']}   reward {figure(row['reward'])}   return so far {figure(row['total'])}"]
-    lines.append(f"value {figure(row['value'])}   entropy {figure(row['entropy'])}")
-    if row["action"] is not None:
-        lines.append(f"action {', '.join(figure(value) for value in row['action'])}")
-    for name, values in row["distribution"].items():
-        lines.append(f"{name} {', '.join(figure(value) for value in values[:12])}")
-    for name, value in row["terms"].items():
-        lines.append(f"term {name} {figure(value)}")
-    return "\n".join(lines)
-
-
 def _rows(steps: list[Data]) -> Html:
     every = -(-len(steps) // MOST_ROWS)
+    terms = _names(steps, "terms")
     rows: list[list[Part]] = []
     for row in steps[::every]:
         action = NOTHING if row["action"] is None else ", ".join(figure(value) for value in row["action"])
         rows.append([row["step"], figure(row["reward"]), figure(row["total"]), figure(row["value"]),
-                     figure(row["entropy"]), action])  # fmt: skip
-    header = ["step", "reward", "return so far", "value", "entropy", "action"]
-    title = "Steps" if every == 1 else f"Every {every}th step"
-    return el("details", el("summary", title), table(header, rows, right=range(5), caption="steps"))
+                     figure(row["entropy"]), *(figure(row["terms"].get(name)) for name in terms),
+                     action])  # fmt: skip
+    header = ["step", "reward", "return so far", "value", "entropy", *terms, "action"]
+    title = "All steps as a table"
+    if every > 1:
+        title = f"Steps as a table, one row per {every} steps"
+    return el("details", el("summary", title), table(header, rows, right=range(5 + len(terms)), caption="steps"))
 
 
 def replay_file(document: Data) -> str:
@@ -109,7 +160,11 @@ def read_replay(run: Path, name: str) -> Data:
     document = files.read_json(path)
     try:
         for row in document["steps"]:
-            row_text(row)
+            for name in ("step", "reward", "total", "value", "entropy", "action"):
+                spelt(row, name)
+            for part in ("distribution", "terms"):
+                for name in row[part]:
+                    spelt(row, f"{part}.{name}")
             if not isinstance(row["frame"], str) or not row["frame"].isascii():
                 raise TypeError
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlx.errors import RlxError
 from rlx.hosts.cli.document import document
@@ -19,8 +19,12 @@ from rlx.hosts.ui.html import Html, Part, el, facts, state, table
 from rlx.hosts.ui.layout import offline, section
 from rlx.hosts.ui.replay_view import read_replay, replay_view, stored_replays
 from rlx.hosts.ui.run_page import config_part, findings_part, provenance_part, seeds_part
+from rlx.hosts.ui.study_charts import effect_chart
 from rlx.hosts.ui.sweep_page import read_sweep, sweep_parts
 from rlx.runs.run import Run
+
+if TYPE_CHECKING:
+    from rlx.hosts.plots.curves import Curves
 
 Data = dict[str, Any]
 LARGEST_REPORT = 5_000_000
@@ -138,7 +142,8 @@ def _run(data: CurveData, info: Data, attachments: _Attachments) -> Html:
     media = [*sorted((run.path / "videos").glob("*")), *sorted((run.path / "plots").glob("*.png"))]
     films = [attachments.media(path) for path in media if path.is_file()]
     replays = [attachments.replay(run, name) for name in stored_replays(run.path)]
-    shown = [part for part in (*films, *replays) if part is not None]
+    shown = [part for part in films if part is not None]
+    played = [part for part in replays if part is not None]
     return el(
         "div",
         el("h1", info["name"]),
@@ -146,7 +151,8 @@ def _run(data: CurveData, info: Data, attachments: _Attachments) -> Html:
                ("created", when(info["created"])), ("note", info["note"]), ("tags", ", ".join(info["tags"]))]),
         findings_part(diagnosis),
         seeds_part(info),
-        section("Videos and replays", el("div", shown, class_="films")) if shown else None,
+        section("Videos and pictures", el("div", shown, class_="films")) if shown else None,
+        section("Replays", played) if played else None,
         section("Config", config_part(info)),
         section("Provenance", provenance_part(info)),
     )  # fmt: skip
@@ -227,10 +233,13 @@ def _list(lines: Sequence[str]) -> Html:
 
 def study_report(study: Any) -> str:
     """Return the report of a study. Its numbers are recomputed from the evidence first."""
-    from rlx.hosts.cli.study.report import write_report
+    from rlx.hosts.cli.study.report import learning_curves, write_report
+    from rlx.loop.study.study_status import overview
 
     full = study.full_name
     written = write_report(study)
+    task = overview(study)["points"][0]["lines"]
+    log = document("study", "log", "--", full)
     status = document("status", "--", full)
     checked = document("study", "verify", "--", full)
     words = ", ".join(f"{count} {what}" for what, count in checked["checked"].items())
@@ -245,14 +254,18 @@ def study_report(study: Any) -> str:
     parts: list[Part] = [
         el("h1", title),
         _in_short(written),
-        section("What was asked", el("p", f"{status['metric']}."), study_page.summary(status)),
+        section("What was asked", el("p", f"Which change improves on the baseline? Goal: {status['metric']}."),
+                [el("p", line) for line in task], study_page.summary(status)),
         section("What was found", el("p", el("strong", written["outcome"])), [_claim(row) for row in claims]),
         section("How sure that is", agreement, facts([
             ("evidence", written["level"]), ("approval", written["approval"]), ("enforced", written["enforced"]),
             ("warnings", "; ".join(written["warnings"]))])),
         section("What it cost", el("p", f"{spent['seeds']} seeds, {duration(spent['seconds'])}.")),
         section("What did not work", _failures(failed)),
-        section("Candidates", _scores(written), _candidate_table(written["rows"])),
+        section("Candidates", effect_chart(log["rows"]), _candidate_table(written["rows"])),
+        section("Scores per seed", _scores(written)),
+        _study_curves(learning_curves(study, written["curves"]), written["curves"]["metric"]),
+        section("Hypotheses", study_page.tree(study, status["candidates"])),
         section("Contract", study_page.contract_part(study)),
         section("Ledger", study_page.ledger(study, "")),
         el("p", "next: ", el("code", written["command"])),
@@ -264,6 +277,13 @@ def _in_short(written: Data) -> Part:
     """Return the answers for a reader who has not seen rlx; none if the numbers cannot be trusted."""
     answers = [(answer["question"], answer["answer"]) for answer in written["answers"]]
     return section("In short", facts(answers)) if answers else ""
+
+
+def _study_curves(lines: Sequence[Curves], metric: str) -> Html | None:
+    """Return how the baseline and the candidate learned."""
+    if not lines:
+        return None
+    return section("Learning curves", line_chart(lines, x_label="steps", y_label=metric))
 
 
 def _claim(row: Data) -> Html:
@@ -307,4 +327,4 @@ def _candidate_table(rows: list[Data]) -> Html:
                      effect, ends, figure(row["p"]), el("div", row["description"], el("br"), el("small", changes),
                      class_="wrap")])  # fmt: skip
     header = ["candidate", "status", "seeds", "score", "test", "effect", "interval", "p", "change"]
-    return table(header, body, right=(2, 3, 5, 7), caption="candidates")
+    return table(header, body, right=(2, 3, 5, 7), caption="candidates", stacks=True)

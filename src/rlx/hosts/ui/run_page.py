@@ -13,8 +13,9 @@ from rlx.hosts.cli.format import NOTHING, counted, duration, figure, setting, si
 from rlx.hosts.cli.output import harmless
 from rlx.hosts.ui.chart import Marking, line_chart
 from rlx.hosts.ui.curve_data import CurveData
-from rlx.hosts.ui.html import Html, Part, el, facts, link, state, table, url
+from rlx.hosts.ui.html import Html, Part, el, facts, link, state, table, url, words
 from rlx.hosts.ui.layout import Site, breadcrumb, section
+from rlx.hosts.ui.replay_view import stored_replays
 from rlx.hosts.ui.run_list import STAR
 from rlx.runs.run import Run
 
@@ -22,6 +23,7 @@ Data = dict[str, Any]
 AXES = {"steps": "steps", "wall": "training time (minutes)", "episodes": "episodes"}
 MOST_EPISODES = 200
 LOG_BYTES = 16_384
+LONGEST_WORD = 32
 FILM_KINDS = (".mp4", ".gif", ".png")
 
 
@@ -39,7 +41,7 @@ def run_page(site: Site, data: CurveData, name: str, query: Mapping[str, str]) -
         id="curve",
         data_curves=url("curves", run=name, metric=metric, x=axis),
         data_fragment=url("part", "curve", run=name, metric=metric, x=axis),
-        data_markings=files.encode([[marking.start, marking.end] for marking in markings]).decode(),
+        data_markings=files.encode([[marking.start, marking.end, marking.name] for marking in markings]).decode(),
     )
     parts = [
         breadcrumb(("Runs", "/"), (name, url("run", name))),
@@ -51,7 +53,7 @@ def run_page(site: Site, data: CurveData, name: str, query: Mapping[str, str]) -
             _controls(site, info, is_running),
             class_="headline",
         ),
-        section("Curve", _curve_form(data, name, metric, axis), chart),
+        section("Curve", _curve_form(data, name, metric, axis), chart, identity="curves"),
         findings_part(diagnosis),
         el("div", el("div", seeds_part(info)), el("div", _checkpoints(info)), class_="columns"),
         evaluations_part(info),
@@ -102,7 +104,7 @@ def _curve_form(data: CurveData, name: str, metric: str, axis: str) -> Html:
     axes = [el("option", label, value=word, selected=word == axis) for word, label in AXES.items()]
     return el("form", el("label", "metric", el("select", metrics, name="metric")),
               el("label", "over", el("select", axes, name="x")), el("button", "Draw"), class_="bar", method="get",
-              action=url("run", name))  # fmt: skip
+              action=url("run", name) + "#curves", data_submits=True)  # fmt: skip
 
 
 def _diagnosis(name: str) -> Data:
@@ -120,7 +122,8 @@ def _markings(diagnosis: Data) -> list[Marking]:
         if spans:
             start = min(span[0] for span in spans)
             end = max(span[1] for span in spans)
-            markings.append(Marking(start, end, f"{finding['rule']}: steps {start:,} to {end:,}"))
+            label = f"{finding['rule']}: steps {start:,} to {end:,}"
+            markings.append(Marking(start, end, finding["rule"], label))
     return markings
 
 
@@ -130,8 +133,8 @@ def summary_part(info: Data) -> Html:
     if info["return"]:
         score.append(el("small", f" {info['return']['source']}, n = {counted(info['return']['n'], 'seed')}"))
     progress: list[Part] = [steps(info["steps"], info["planned_steps"])]
-    if info["planned_steps"]:
-        progress.append(el("progress", value=min(info["steps"], info["planned_steps"]), max=info["planned_steps"],
+    if info["steps"] < (info["planned_steps"] or 0):
+        progress.append(el("progress", value=info["steps"], max=info["planned_steps"],
                            aria_label="progress"))  # fmt: skip
     return facts([
         ("status", [state(info["status"]), el("small", f" {info['tally']}")]),
@@ -141,10 +144,27 @@ def summary_part(info: Data) -> Html:
         ("algorithm", f"{info['algo']} ({info['backend']})"),
         ("created", f"{when(info['created'])}, trained {duration(info['seconds'])}"),
         ("reason", info["reason"]),
-        ("tags", [el("span", tag, class_="tag") for tag in info["tags"]]),
+        ("tags", [el("span", tag, class_="tag") for tag in info["tags"] if tag != STAR]),
         ("note", info["note"]),
-        *((key.replace("_", " "), str(value)) for key, value in info["lineage"].items()),
+        *((key.replace("_", " "), _origin(key, info["lineage"])) for key in info["lineage"] if _is_short(info, key)),
     ])  # fmt: skip
+
+
+def _is_short(info: Data, key: str) -> bool:
+    """Return whether a fact about a run's origin is a word; hashes, limits and lists stand at the provenance."""
+    value = info["lineage"][key]
+    is_word = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return is_word and len(str(value)) <= LONGEST_WORD
+
+
+def _origin(key: str, lineage: Data) -> Part:
+    """Return where a run comes from; a sweep or a study of this project as a link."""
+    value = str(lineage[key])
+    if key == "sweep":
+        return link(value, url("sweep", value))
+    if key == "study" and lineage.get("task"):
+        return link(value, url("study", str(lineage["task"]), value))
+    return value
 
 
 def _controls(site: Site, info: Data, is_running: bool) -> Html:
@@ -167,8 +187,7 @@ def _controls(site: Site, info: Data, is_running: bool) -> Html:
     if is_running:
         forms.append(site.form(url("run", name, "stop"), el("button", "Stop this run"), class_="inline"))
     plot = link("file list", url("run", name, "files"))
-    replay = link("replay", url("run", name, "replay"))
-    return el("details", el("summary", "Tags, note, actions"), forms, el("p", plot, " · ", replay))
+    return el("details", el("summary", "Tags, note, actions"), forms, el("p", plot))
 
 
 def findings_part(diagnosis: Data) -> Html:
@@ -178,9 +197,11 @@ def findings_part(diagnosis: Data) -> Html:
         evidence = {row["what"]: row for row in finding["evidence"]}
         seen = [f"{row['what']} {figure(row['value'])} (limit {figure(row['limit'])})" for row in evidence.values()
                 if files.is_number(row.get("value")) and files.is_number(row.get("limit"))]  # fmt: skip
+        seen = [line for line in seen if line.replace("−", "-") not in finding["claim"].replace("−", "-")]
         tries = el("ul", [el("li", line) for line in finding["try"]])
         parts.append(el("div", el("h3", f"{finding['rule']} ({finding['severity']})"), el("p", finding["claim"]),
-                        el("small", "; ".join(seen[:4])), el("p", "Try:"), tries, class_="finding"))  # fmt: skip
+                        el("p", "; ".join(seen[:4]), class_="muted") if seen else None, el("p", "Try:"), tries,
+                        class_="finding"))  # fmt: skip
     if not diagnosis["findings"]:
         parts.append(el("p", "No failure found.", class_="muted"))
     return section("Findings", parts, identity="findings")
@@ -246,7 +267,7 @@ def _reward_terms(data: CurveData, name: str) -> Html | None:
         if metric.startswith(TERM):
             last = [value for value in (table.last(metric) for table in columns) if value is not None]
             mean = figure(sum(last) / len(last)) if last else NOTHING
-            curve = link("curve", url("run", name, metric=metric) + "#curve")
+            curve = link("curve", url("run", name, metric=metric) + "#curves")
             rows.append([metric.removeprefix(TERM), mean, counted(len(last), "seed"), curve])
     if not rows:
         return None
@@ -260,7 +281,7 @@ def _metrics(data: CurveData, name: str) -> Html:
     rows = []
     for metric in data.metrics(name):
         last = [figure(table.last(metric)) for table in list(columns.values())[:5]]
-        rows.append([link(metric, url("run", name, metric=metric) + "#curve"), ", ".join(last)])
+        rows.append([link(metric, url("run", name, metric=metric) + "#curves"), ", ".join(last)])
     search = el(
         "input", type="search", id="metric-filter", aria_label="filter metrics", placeholder="filter", hidden=True
     )
@@ -289,30 +310,37 @@ def provenance_part(info: Data) -> Html:
     git = newest.get("git") or {}
     versions = ", ".join(f"{name} {version}" for name, version in (newest.get("versions") or {}).items())
     return facts([
-        ("folder", info["path"]),
         ("run id", str(info["id"] or "")),
         ("config hash", str(info["config_hash"] or "")[:16]),
         ("commit", str(git.get("commit") or "")),
         ("code hash", str(newest.get("code_sha256") or "")[:16]),
-        ("versions", versions),
         ("machine", f"{newest.get('host') or NOTHING}, {newest.get('cores') or NOTHING} cores"),
+        ("folder", info["path"]),
         ("command", " ".join(map(str, newest.get("argv") or []))),
+        ("versions", versions),
         ("differs between attempts", "; ".join(map(str, info["differences"]))),
-    ])  # fmt: skip
+        *((f"origin: {key.replace('_', ' ')}", words(value)) for key, value in info["lineage"].items()
+          if not _is_short(info, key)),
+    ], kind="facts wide")  # fmt: skip
 
 
 def logs_part(name: str) -> Html:
     """Return the end of each log; control characters are spelt out."""
     logs = document("logs", "--tail", "60", "--", name)["logs"]
     parts = []
-    for number, (stem, text) in enumerate(sorted(logs.items())):
+    for number, (stem, text) in enumerate(sorted(logs.items(), key=lambda log: (not log[1], log[0]))):
+        if not text:
+            continue
         title = el("summary", f"{stem} ({len(text):,} characters)")
-        parts.append(el("details", title, el("pre", harmless(text[-LOG_BYTES:])), open=number == 0 and bool(text)))
+        parts.append(el("details", title, el("pre", harmless(text[-LOG_BYTES:])), open=number == 0))
+    empty = [stem for stem, text in sorted(logs.items()) if not text]
+    if empty:
+        parts.append(el("p", f"Empty: {', '.join(empty)}", class_="muted"))
     return el("div", parts or el("p", "No logs.", class_="muted"))
 
 
-def _films(run: Run) -> Html | None:
-    """Return the videos and pictures of a run."""
+def _films(run: Run) -> Html:
+    """Return the replays, videos and pictures of a run."""
     figures = []
     paths = [*sorted((run.path / "videos").glob("*")), *sorted((run.path / "plots").glob("*.png"))]
     for path in paths:
@@ -320,19 +348,29 @@ def _films(run: Run) -> Html | None:
             continue
         address = url("run", run.name, "media", path=f"{path.parent.name}/{path.name}")
         if path.suffix.lower() == ".mp4":
-            film = el(
-                "video", src=address, controls=True, preload="metadata", width=480, height=320, aria_label=path.name
+            film = el(  # the fragment shows the first picture before anybody plays the film
+                "video",
+                src=f"{address}#t=0.01",
+                controls=True,
+                preload="metadata",
+                width=480,
+                height=320,
+                aria_label=path.name,
             )
         else:
-            film = el("img", src=address, alt=path.name, class_="film", loading="lazy")
+            film = link(el("img", src=address, alt=path.name, class_="film", loading="lazy"), address)
         figures.append(el("figure", film, el("figcaption", path.name)))
-    if not figures:
-        return None
-    return section("Videos and pictures", el("div", figures, class_="films"), identity="videos")
+    replays = stored_replays(run.path)
+    shown = [el("li", link(f"▶ {name}", url("run", run.name, "replay", name=name))) for name in replays]
+    if not figures and not shown:
+        hint = [el("code", f"rlx replay {run.name}"), " or ", el("code", f"rlx video {run.name}")]
+        return section("Replays and videos", el("p", "None yet. Make one: ", hint, class_="muted"), identity="videos")
+    return section("Replays and videos", el("ul", shown, class_="replays") if shown else None,
+                   el("div", figures, class_="films"), identity="videos")  # fmt: skip
 
 
 def _files(run: Run) -> Html:
     names = ("config_snapshot.yaml", "metadata.json", "labels.json")
     items = [el("li", link(name, url("run", run.name, "file", path=name))) for name in names
              if (run.path / name).is_file()]  # fmt: skip
-    return el("ul", items, el("li", link("all files", url("run", run.name, "files"))))
+    return el("ul", items, el("li", link("all files", url("run", run.name, "files"))), class_="legend")

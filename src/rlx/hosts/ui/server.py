@@ -31,6 +31,7 @@ from rlx.hosts.ui import (
     study_page,
     sweep_page,
 )
+from rlx.hosts.ui.connection import Connection
 from rlx.hosts.ui.curve_data import CurveData, packed, sparkline_of
 from rlx.hosts.ui.guard import RequestGuard, form_token
 from rlx.hosts.ui.html import el, url
@@ -307,7 +308,7 @@ def server_of(root: Path, listener: socket.socket, *, token: str) -> uvicorn.Ser
     config = uvicorn.Config(
         app, log_level="error", access_log=False, server_header=False, date_header=False, lifespan="off", ws="none",
         timeout_keep_alive=10, limit_concurrency=1000, timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=65_536, http="h11", loop="asyncio",
+        h11_max_incomplete_event_size=65_536, http=Connection, loop="asyncio",
     )  # fmt: skip
     return uvicorn.Server(config)
 

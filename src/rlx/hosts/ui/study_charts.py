@@ -87,7 +87,7 @@ def timeline(events: Sequence[Any]) -> Html | None:
         column = START + (time - low) / span * (WIDTH - START - 20)
         dot = el("circle", cx=f"{column:.1f}", cy=TOP + 26 * number + 13, r=4, class_=f"dot s{number}")
         parts.append(el("g", dot, el("title", f"{event.kind}, {when(time)}")))
-    for place, kind in ((0.0, "tick"), (1.0, "tick end")):
+    for place, kind in ((0.0, "tick"), (1.0, "tick last")):
         column = START + place * (WIDTH - START - 20)
         parts.append(el("text", when(low + place * span), x=f"{column:.1f}", y=height - 10, class_=kind))
     return picture(parts, title="the ledger over time", height=height, note="one dot per event; each is a row below")

@@ -9,7 +9,7 @@ from typing import Any
 from rlx.errors import RlxError
 from rlx.hosts.cli.document import document
 from rlx.hosts.cli.format import NOTHING, duration, figure, interval, signed, when
-from rlx.hosts.ui.html import Html, Part, el, empty, facts, link, state, table, url
+from rlx.hosts.ui.html import Html, Part, el, empty, facts, link, state, table, url, words
 from rlx.hosts.ui.layout import Site, breadcrumb, run_link, section
 from rlx.hosts.ui.study_charts import budget_bar, effect_chart, timeline
 
@@ -36,7 +36,7 @@ def study_list(site: Site, root: Path) -> str:
             cells = [state("broken"), error.message, NOTHING, NOTHING, 0, ""]
         rows.append([link(study.full_name, address), *cells])
     header = ["study", "contract", "metric", "incumbent", "head", "candidates", "next"]
-    body = el("section", table(header, rows, right=(5,), caption="studies"))
+    body = el("section", table(header, rows, right=(5,), caption="studies", stacks=True))
     if not rows:
         command = "rlx study new NAME --config FILE"
         body = empty(el("p", "No study yet."), el("p", "Start one: ", el("code", command)))
@@ -127,7 +127,7 @@ def contract_part(study: Any) -> Html:
         ]
         rows.append([point["title"], state("settled" if point["settled"] else "open"),
                      el("div", [el("div", line) for line in lines], class_="wrap")])  # fmt: skip
-    return el("div", table(["point", "state", "promise"], rows, caption="contract"),
+    return el("div", table(["point", "state", "promise"], rows, caption="contract", stacks=True),
               el("small", f"contract sha256 {shown['sha256'][:16]}; rehearsal: {shown['rehearsal']}"))  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def candidates(rows: list[Data], log: list[Data], *, study: Any = None) -> Html:
         return el("p", "No candidates yet.", class_="muted")
     header = ["candidate", "kind", "standing", "effect", "interval", "p", "against", "seeds", "score",
               "hypothesis and decision"]  # fmt: skip
-    return table(header, body, right=(3, 4, 5, 7, 8), caption="candidates")
+    return table(header, body, right=(3, 4, 5, 7, 8), caption="candidates", stacks=True)
 
 
 def decision_lines(study: Any) -> dict[str, int]:
@@ -216,7 +216,7 @@ def _jobs(jobs: list[Data]) -> Html:
     if not jobs:
         return el("p", "No open jobs.", class_="muted")
     rows = [[job["job"], job["candidate"], job["phase"], job["state"], run_link(job["run"])] for job in jobs]
-    return table(["job", "candidate", "phase", "state", "run"], rows, caption="jobs")
+    return table(["job", "candidate", "phase", "state", "run"], rows, caption="jobs", stacks=True)
 
 
 def ledger(study: Any, home: str) -> Html:
@@ -230,15 +230,16 @@ def ledger(study: Any, home: str) -> Html:
         rows.append([line, when(event.time), event.kind,
                      el("div", "; ".join(shown[:_SHOWN_FIELDS]), class_="wrap")])  # fmt: skip
     rows = rows[::-1][:MOST_EVENTS]
-    newest = table(_LEDGER_COLUMNS, rows[:NEWEST], right=(0,), caption="ledger, newest first")
+    newest = table(_LEDGER_COLUMNS, rows[:NEWEST], right=(0,), caption="ledger, newest first", stacks=True)
     if len(rows) <= NEWEST:
         return newest
-    older = table(_LEDGER_COLUMNS, rows[NEWEST:], right=(0,), caption="older rows of the ledger")
+    older = table(_LEDGER_COLUMNS, rows[NEWEST:], right=(0,), caption="older rows of the ledger", stacks=True)
     return el("div", newest, el("details", el("summary", f"{len(rows) - NEWEST} older rows"), older))
 
 
 def _short(value: object) -> str:
-    words = re.sub(r"\s+", " ", str(value))
-    if len(words) > 90:
-        return words[:89] + "…"
-    return words
+    """Spell a value of the ledger in a few words; a hash by its beginning."""
+    said = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", re.sub(r"\s+", " ", words(value)))
+    if len(said) > 90:
+        return said[:89] + "…"
+    return said

@@ -58,7 +58,7 @@ def read_sweep(name: str) -> Data:
 def sweep_parts(data: Data, *, with_links: bool = True) -> list[Html]:
     """Return what a sweep found, how, and at what cost; a report has no links."""
     is_lower = bool(data["plan"].get("is_lower_better"))
-    cost = f"{figure(data['cost'])} full trainings, {duration(data['seconds'])}"
+    cost = [f"{figure(data['cost'])} full trainings", el("small", f"in {duration(data['seconds'])}")]
     figures = facts([
         ("state", state(data["state"])), ("trials", f"{len(data['trials']):,} of {data['plan']['trials']:,}"),
         ("cost of the search", cost), ("base", str(data["base"])), ("failed trials", str(data["failed"])),
@@ -106,7 +106,7 @@ def _trials(data: Data, *, with_links: bool) -> Html:
         if trial["run"] and with_links:
             run = run_link(trial["run"])
         mark = "front" if trial["trial"] in front else ""
-        cost = NOTHING if trial["cpu_seconds"] is None else duration(trial["cpu_seconds"])
+        cost = NOTHING if trial["cpu_seconds"] is None else f"{figure(trial['cpu_seconds'])} s"
         rows.append([trial["trial"], run, state(trial["state"]), figure(trial["score"]), trial["seeds"] or NOTHING,
                      percent(trial["share"]), cost, mark,
                      *(number_or_text(trial["values"].get(key, NOTHING)) for key in keys),

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from rlx.errors import RlxError
 from rlx.loop.sweep.run_sweep import cost_so_far
 from rlx.loop.sweep.sweep_log import BEST, SweepLog, SweepState, TrialScore
 from rlx.search.auto import Trial, TrialJob
@@ -41,8 +42,12 @@ def describe(log: SweepLog, *, root: Path) -> dict[str, Any]:
 
 
 def summary(log: SweepLog) -> dict[str, Any]:
-    """Return one sweep as a row of `rlx sweep ls`."""
-    state = log.state()
+    """Return one sweep as a row of `rlx sweep ls`; a sweep whose log cannot be read is `broken`, and hides no other."""
+    try:
+        state = log.state()
+    except RlxError as error:
+        return {"sweep": log.name, "state": "broken", "base": "", "trials": 0, "planned": 0, "best": None,
+                "result": error.message}  # fmt: skip
     confirmation = state.confirmation or {}
     best = max((score.score for job, score in state.scores.items() if score.score is not None), default=None)
     if state.winner:

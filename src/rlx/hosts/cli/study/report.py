@@ -17,6 +17,7 @@ from rlx.hosts.cli.next import candidate_table
 from rlx.hosts.cli.output import exit_code_if, labelled
 
 if TYPE_CHECKING:
+    from rlx.hosts.plots.curves import Curves
     from rlx.study.study_folder import Study
 
 arguments = add_study
@@ -43,18 +44,26 @@ def write_report(study: Study) -> Data:
     return data
 
 
-def _draw_curves(study: Study, shown: Data) -> None:
-    """Draw how both sides learned, one thin line per seed."""
-    if not shown["runs"]:
-        return
-    from rlx.hosts.plots.curves import curves, draw, pooled
-    from rlx.loop.study.write_report import CURVES
+def learning_curves(study: Study, shown: Data) -> list[Curves]:
+    """Return how both sides learned; nothing if a run of theirs is gone."""
+    from rlx.hosts.plots.curves import curves, pooled
     from rlx.runs.run import Run
 
     lines = []
     for name, runs in shown["runs"].items():
         side = pooled([curves(Run(study.root / "runs" / run), shown["metric"], axis="steps") for run in runs])
         lines.append(replace(side, name=name))
+    return lines
+
+
+def _draw_curves(study: Study, shown: Data) -> None:
+    """Draw how both sides learned, one thin line per seed."""
+    lines = learning_curves(study, shown)
+    if not lines:
+        return
+    from rlx.hosts.plots.curves import draw
+    from rlx.loop.study.write_report import CURVES
+
     out = study.folder / CURVES
     draw(lines, metric=shown["metric"], axis="steps", out=out, with_seeds=True, with_band=False)
 

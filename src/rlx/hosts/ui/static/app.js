@@ -39,16 +39,32 @@
     });
   }
 
+  // A form that only chooses what is drawn is sent at once.
+  $$("form[data-submits]").forEach((form) => {
+    $("button", form).hidden = true;
+    form.addEventListener("change", () => form.submit());
+  });
+
   // Curves with uPlot, if it is installed: float32 from the server, in the place of the picture.
   const colour = (number) => getComputedStyle(document.documentElement).getPropertyValue(`--s${number % 8}`).trim();
   const faded = (css, share) => { const c = document.createElement("canvas").getContext("2d"); c.fillStyle = css; return c.fillStyle + Math.round(share * 255).toString(16).padStart(2, "0"); };
+  const LANE = 17;
   function shade(u, place) { // the stretches that findings point to
     const mark = getComputedStyle(document.documentElement).getPropertyValue("--mark").trim();
-    JSON.parse(place.dataset.markings || "[]").forEach(([start, end]) => {
+    const ratio = window.devicePixelRatio || 1;
+    JSON.parse(place.dataset.markings || "[]").forEach(([start, end, name], lane) => {
       const left = Math.max(u.valToPos(start, "x", true), u.bbox.left);
       const right = Math.min(u.valToPos(end, "x", true), u.bbox.left + u.bbox.width);
-      u.ctx.fillStyle = faded(mark, .09);
-      if (right > left) u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);
+      if (right <= left) return;
+      const top = (6 + lane * LANE) * ratio; // above the curve, a lane for each: findings often point to the same steps
+      u.ctx.fillStyle = faded(mark, .22);
+      u.ctx.fillRect(left, top, Math.max(right - left, 2), 15 * ratio);
+      u.ctx.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+      u.ctx.font = `${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+      const isRight = left > u.bbox.left + u.bbox.width / 2;
+      u.ctx.textAlign = isRight ? "right" : "left";
+      u.ctx.textBaseline = "middle";
+      u.ctx.fillText(name, isRight ? right - 4 * ratio : left + 4 * ratio, top + 8 * ratio);
     });
   }
   const spelt = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
@@ -124,12 +140,12 @@
     });
     u.ctx.putImageData(image, left, top);
   }
-  function look(line, few) {
+  function look(line, few, alone) { // a line of one point is shown as a dot
     const c = colour(line.group);
     const isEnd = line.kind === "low" || line.kind === "high";
     return {
       label: line.name, stroke: isEnd ? "transparent" : line.kind === "seed" ? faded(c, few ? .3 : .2) : c,
-      width: line.kind === "mean" && few ? 2.2 : 1, points: { show: false }, spanGaps: true,
+      width: line.kind === "mean" && few ? 2.2 : 1, points: { show: few && alone, size: 7 }, spanGaps: true,
       dash: few && line.group >= 8 ? [7, 4] : undefined, // a hundred dashed lines take a second to paint
     };
   }
@@ -163,13 +179,15 @@
     target.className = "plot";
     let focused = 0;
     const isDense = !few && travel(data) > DENSE;
-    const looks = lines.map((line) => (isDense ? { ...look(line, few), paths: () => null } : look(line, few)));
+    const isAlone = (values) => values.reduce((count, value) => count + (value != null), 0) === 1;
+    const looks = lines.map((line, n) => ({ ...look(line, few, isAlone(data[n + 1])), ...(isDense ? { paths: () => null } : {}) }));
     const chart = new window.uPlot({
-      width: Math.floor(box.width), height: Math.floor(box.height), bands, series: [{}, ...looks],
+      width: Math.floor(box.width), height: Math.floor(box.height), bands,
+      padding: [12 + LANE * JSON.parse(place.dataset.markings || "[]").length, 12, null, null], series: [{}, ...looks],
       scales: { x: { time: false } }, legend: { show: false }, focus: { alpha: few ? .25 : 1 },
       cursor: { focus: { prox: 30 }, dataIdx: nearest, points: { one: true, size: 7 }, y: false },
-      axes: [{ stroke: text, grid: { show: false }, ticks, font, size: 34, values: (u, all) => all.map((value) => short(value)) },
-        { stroke: text, grid, ticks: { show: false }, font, size: 60, values: (u, all) => all.map((value) => short(value)) }],
+      axes: [{ stroke: text, grid: { show: false }, ticks, font, size: 34, space: 70, label: figure.dataset.x, labelFont: font, labelSize: 18, labelGap: 0, values: (u, all) => all.map((value) => short(value)) },
+        { stroke: text, grid, ticks: { show: false }, font, size: 60, label: figure.dataset.y, labelFont: font, labelSize: 18, labelGap: 0, values: (u, all) => all.map((value) => short(value)) }],
       hooks: { drawClear: [(u) => shade(u, place)], draw: isDense ? [(u) => raster(u, lines)] : [], setSeries: [(u, n) => { focused = n || 0; tell(u, place, lines, focused); }],
         setCursor: [(u) => tell(u, place, lines, focused)] },
     }, data, target);
