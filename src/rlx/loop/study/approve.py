@@ -70,11 +70,10 @@ def approve(
         way = _WAYS[contract.automation.approval]
         raise Refused("; ".join(problems), hint=f"{way}{fixes.approve(contract, goes_on=goes_on)}")
     _keep_stronger(study, contract, fields)
-    told = {"measures": measures(contract, task), **({"goes_on": True} if goes_on else {})}
-    study.ledger.append("approved", key=fields["nonce"], **fields, **told)
-    project.mark_own(study.root)  # somebody has looked at what the files name
-    project.mark_made_here(study.folder)
-    write_hook_view(study)
+    fields["measures"] = measures(contract, task)
+    if goes_on:
+        fields["goes_on"] = True
+    _record(study, fields)
     human = bool(fields["human"])
     return {
         **overview(study),
@@ -85,6 +84,14 @@ def approve(
         "goes_on_after": halted,
         "forgeable": list(approval.forgery_risks(fields["level"], human=human)),
     }
+
+
+def _record(study: Study, fields: dict[str, Any]) -> None:
+    """Write the approval to the ledger, and trust what the approved files name."""
+    study.ledger.append("approved", key=fields["nonce"], **fields)
+    project.mark_own(study.root)  # somebody has looked at what the files name
+    project.mark_made_here(study.folder)
+    write_hook_view(study)
 
 
 def _liftable_refusals(study: Study, contract: Contract, sha256: str) -> tuple[Refusal, ...]:
