@@ -86,6 +86,15 @@ def test_seeds_disagree_as_often_as_noise_says_that_they_fail() -> None:
     assert "seeds_disagree" in [finding.rule for finding in diagnose(disagreeing).findings]
 
 
+def test_seeds_that_are_behind_and_still_rise_are_a_remark() -> None:
+    ends = [0.5, 0.5, 0.45, 0.2, 0.18]
+    rising = run(*(-25 + 40 * end * TIME + noise(number, 0.3) for number, end in enumerate(ends)),
+                 success=[end * TIME for end in ends])  # fmt: skip
+    findings = [finding for finding in diagnose(rising).findings if finding.rule == "seeds_disagree"]
+    assert [finding.severity for finding in findings] == ["low"]
+    assert "may catch up" in findings[0].claim
+
+
 def test_a_seed_whose_noise_hides_its_rise_is_not_stuck() -> None:
     rises = np.interp(TIME, [0, 0.6, 1], [0, 0, 30])
     seeds = [rises + noise(number, 1.0) for number in range(4)]

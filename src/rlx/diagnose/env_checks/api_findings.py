@@ -16,7 +16,7 @@ _KINDS: dict[str, tuple[str, Severity, str, str]] = {
     "raised": ("env_raises", "high", "{where} raised {shown}", "fix the line that it names"),
     "hangs": ("env_hangs", "high", "{where} had not returned after {shown}", "look for a loop that does not end"),
     "reset arguments": (
-        "api", "high", "{where} does not take seed and options: {shown}",
+        "env_raises", "high", "{where} does not take seed and options: {shown}",
         "define `def reset(self, *, seed=None, options=None)`, and begin it with `super().reset(seed=seed)`",
     ),
     "reset tuple": ("api", "high", "reset returned {shown}, not (observation, info)", "return observation, info"),

@@ -39,7 +39,11 @@ def look(case: RunCase) -> Iterator[Sighting]:
         f"{len(lower)} of {count} seeds (seed {names}) gain less than {share} of the best: {outcomes.metric} "
         f"{figure(means[0])}, the others {figure(means[1])}"
     )
-    yield Sighting(evidence, claim, None if len(lower) >= SEVERAL else "low")
+    is_behind = limit == FAILING and all(case.shapes[seed].answer == "still rising" for seed in lower)
+    if is_behind:
+        claim += "; they still rise, and may catch up"
+    is_remark = is_behind or len(lower) < SEVERAL
+    yield Sighting(evidence, claim, "low" if is_remark else None)
 
 
 RULE = RunRule(
