@@ -17,7 +17,13 @@ COMMANDS = (
     ("probe", "some_001", "attr:gravity=9,10", "--episodes", "1"),
     ("ls",), ("diagnose", "some_001"), ("analyze", "some_001"), ("summarize", "some_001"), ("tag", "some_001", "a"),
     ("video", "some_001", "--format", "gif", "--steps", "5"), ("wait", "some_001"), ("logs", "some_001"),
-    ("plot", "some_001"), ("note", "some_001", "x"), ("rm", "some_001", "--yes"),
+    ("plot", "some_001"), ("note", "some_001", "x"), ("top", "--once"), ("replay", "some_001", "--steps", "5"),
+    ("report", "some_001", "--html", "a.html"), ("suggest", "some_001"), ("explain-metrics", "some_001"),
+    ("config", "show", "some_001"), ("cards", "--for", "some_001"),
+    ("watch", "some_001", "--timeout", "1"), ("export", "some_001", "--to", "csv", "--out", "-"),
+    ("export", "some_001:best", "--to", "dataset", "--episodes", "1"), ("untag", "some_001", "a"),
+    ("explain", "some_001"), ("advisor", "some_001"),
+    ("rm", "some_001", "--yes"),
 )  # fmt: skip
 
 
