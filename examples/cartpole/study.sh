@@ -36,9 +36,11 @@ run=$(rlx launch c001 --phase trial --plan "$plan" --json | field run)
 rlx wait "$run" --timeout 300
 rlx verdict c001
 rlx decide c001
-# the next idea in one call, from the proposal to the decision; then the claim of the best one
-rlx try --kind hyperparameter --hypothesis "looking less far ahead is easier to learn" --predicts 20 -s algo.gamma=0.5
-rlx study loop
+rlx try c001
+# the next idea in one call, from the proposal to the decision
+rlx try --kind hyperparameter --hypothesis "an even larger step learns even faster" --predicts 50 -s algo.learning_rate=0.2
+# the claim of the best idea: both sides on fresh seeds
+[ "$(rlx next --json | field head)" = baseline ] || rlx try --claim
 
 # both
 rlx status

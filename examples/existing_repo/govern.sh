@@ -47,6 +47,7 @@ run=$(rlx launch c001 --phase trial --plan "$plan" --json | field run)
 rlx wait "$run" --timeout 300
 rlx verdict c001
 rlx decide c001
+rlx try c001
 # the next idea in one call, from the proposal to the decision
 cat > candidate.json <<'JSON'
 {
@@ -57,10 +58,8 @@ cat > candidate.json <<'JSON'
 }
 JSON
 rlx try --file candidate.json
-# the claim: both sides on fresh seeds
-while step=$(rlx next --json); do
-  case $(field action <<<"$step") in check | launch | wait | verdict | decide) eval "$(field command <<<"$step")" ;; *) break ;; esac
-done
+# the claim of the best idea: both sides on fresh seeds
+[ "$(rlx next --json | field head)" = baseline ] || rlx try --claim
 
 # both: attempts, cost and results; then every number recomputed from its files
 rlx study log

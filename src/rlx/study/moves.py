@@ -165,7 +165,7 @@ def _is_side_trained(at: Situation) -> bool:
 def _promotion(at: Situation) -> Iterator[Move]:
     """Yield what gives a raced head its fresh scores. The scores that it won with are biased upwards."""
     head = at.state.head
-    if head == BASELINE or at.is_busy(head) or not (at.has_rivals and at.has_racer):
+    if head == BASELINE or at.is_busy(head) or not (at.has_rivals and at.racers):
         return
     lacking = at.state.lacks(head, "promotion", RULE.head)
     if 0 < lacking <= at.spare_seeds:

@@ -169,13 +169,14 @@ class Situation:
         return self.can_search and (self.candidates_left > 0 or any(standing.state in UNDECIDED for standing in tried))
 
     @property
-    def has_racer(self) -> bool:
-        """Whether a candidate other than the head waits for its trial, or is in it: only then a race needs the head."""
+    def racers(self) -> tuple[str, ...]:
+        """The candidates that wait for their trial, or are in it, without the head: only they race against the head."""
         racing = ("validated", "launched", "completed", "inconclusive")
         others = (standing for standing in self.state.candidates.values() if standing.id != self.state.head)
-        return any(
-            standing.state in racing and (standing.id in self.state.launched or self.may_race(standing))
+        return tuple(
+            standing.id
             for standing in others
+            if standing.state in racing and (standing.id in self.state.launched or self.may_race(standing))
         )
 
     @property

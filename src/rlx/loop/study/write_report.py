@@ -10,6 +10,7 @@ from typing import Any
 
 from rlx import files
 from rlx.config import schema
+from rlx.errors import RlxError
 from rlx.launch.study_jobs.candidate_check import changed_lines
 from rlx.launch.study_jobs.gate_facts import is_applied
 from rlx.loop.study import confirmed_patch, study_status, verdict_notes, verify
@@ -18,7 +19,7 @@ from rlx.runs.run import Run
 from rlx.study import report as reports
 from rlx.study.approval.approval import forgery_risks
 from rlx.study.candidate.candidate import BASELINE, Candidate
-from rlx.study.candidate.config_changes import flat_keys
+from rlx.study.candidate.config_changes import comparable, flat_keys
 from rlx.study.contract import contract_view as screens
 from rlx.study.ledger.lifecycle import Phase
 from rlx.study.ledger.state import State
@@ -44,9 +45,23 @@ def _line(row: CandidateRow) -> dict[str, Any]:
 
 def _rows(study: Study) -> list[CandidateRow]:
     known = {one.id: one for one in study.candidates()}
-    base = infer_task.baseline_values(study.task(), study.root)
+    base = _baseline_values(study)
     changed = {name: _changed(study, one, base) for name, one in known.items() if name not in UNCHANGED}
     return reports.rows(study.state(), known, changed)
+
+
+def _baseline_values(study: Study) -> dict[str, Any]:
+    """Return the baseline's values by key; of an rlx config, also the defaults that it does not write down."""
+    task = study.task()
+    base = infer_task.baseline_values(task, study.root)
+    if task.adapter.kind != "rlx":
+        return dict(base)
+    try:
+        defaults = comparable(dict(base), is_config=True)
+    except RlxError:  # the config cannot be read any more: its own values are enough
+        defaults = {}
+    known = {key: value for key, value in flat_keys(defaults).items() if value is not None}
+    return {**known, **flat_keys(base)}
 
 
 def _changed(study: Study, one: Candidate, base: Mapping[str, Any]) -> CandidateChange:

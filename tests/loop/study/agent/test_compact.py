@@ -8,7 +8,7 @@ from rlx.command import Command, rlx
 from rlx.loop.study.agent.compact import in_short
 from rlx.loop.study.agent.ideas import Idea
 from rlx.loop.study.next_action import Step
-from rlx.study.moves import Move
+from rlx.study.moves import Move, MoveKind
 
 SCHEMA, FILE = rlx("schema", "candidate"), rlx("propose", "--file", "candidate.json")
 WORKS = Idea("no_learning-gamma", "set gamma to 1", "it does not learn", "hyperparameter", {"algo.gamma": 1}, 0.0)
@@ -49,3 +49,10 @@ def test_only_ideas_that_are_shown_are_offered() -> None:
 def test_another_step_keeps_its_words() -> None:
     step = Step(Move("approve"), rlx("study", "approve", needs_person=True), "a person does this")
     assert in_short(step, (), (WORKS,)) == step
+
+
+@pytest.mark.parametrize("kind", ["launch", "wait", "verdict"])
+def test_the_heads_fresh_seeds_are_trained_by_the_try_of_the_candidate_that_races_it(kind: MoveKind) -> None:
+    step = Step(Move(kind, "c001", "promotion"), rlx(kind, "c001"), "the new head needs 6 fresh seeds")
+    assert str(in_short(step, (), (), racers=("c002", "c003")).command) == "rlx try c002"
+    assert in_short(step, (), ()).command == step.command

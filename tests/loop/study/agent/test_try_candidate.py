@@ -70,6 +70,8 @@ def test_what_cannot_be_tried_says_why_by_its_code(mill: Agent) -> None:
     assert [reason["code"] for reason in mill.tries("-f", mill.idea(), code=4)["reasons"]] == ["NO_CHANGE"]
     crashed = mill.tries("-f", mill.idea(how="crash"))
     assert crashed["decision"] == "debug"
+    assert crashed["why"].startswith("it failed: ")
+    assert "KeyError" in crashed["why"]
     tried = mill.types("propose", "--withdraw", "c001", code=4)
     assert [reason["code"] for reason in tried["reasons"]] == ["WITHDRAW"]
     assert mill.tries("--claim", code=4)["reasons"][0]["code"] == "CLAIMS"

@@ -26,7 +26,8 @@ def compact(study: Study) -> tuple[dict[str, Any], Command]:
     ideas: list[Idea] = []
     if at.state.approval is not None and at.can_search:
         ideas = best_ideas(study, at)
-    step, *others = [in_short(known, study.option_words, ideas) for known in (step, *others)]
+    words = study.option_words
+    step, *others = [in_short(known, words, ideas, racers=at.racers) for known in (step, *others)]
     parts = {
         "study": study.name,
         "integrity": integrity(study)[:1],
@@ -49,12 +50,12 @@ def full(study: Study) -> dict[str, Any]:
     }
 
 
-def in_short(step: Step, study: tuple[str, ...], ideas: Sequence[Idea]) -> Step:
+def in_short(step: Step, study: tuple[str, ...], ideas: Sequence[Idea], *, racers: Sequence[str] = ()) -> Step:
     """Return a step with the shortest command, and without words about the longer ones; the best ideas come first."""
     if step.move.kind != "propose":
-        return Step(step.move, short_way(step, study), step.why)
+        return Step(step.move, short_way(step, study, racers=racers), step.why)
     fresh = [idea.name for idea in ideas if not idea.has_failed]
-    command = short_way(step, study, fresh[0] if fresh else "")
+    command = short_way(step, study, idea=fresh[0] if fresh else "")
     written = f"write {PROPOSAL}, then rlx try -f {PROPOSAL}"
     if is_written_down(step):
         why = f"{PROPOSAL} is there and was not tried yet"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rlx.command import Command, rlx
 from rlx.loop.study.next_action import PROPOSAL, Step
 
 
-def short_way(step: Step, study: tuple[str, ...], idea: str = "") -> Command:
+def short_way(step: Step, study: tuple[str, ...], *, idea: str = "", racers: Sequence[str] = ()) -> Command:
     """Return `rlx try …` if it takes this step and those after it, else the step's own command.
 
-    `study` are the words that select the study, `idea` is the best idea if there is one.
+    `study` are the words that select the study, `idea` is the best idea if there is one. `racers` are the candidates
+    for whose races the head trains on fresh seeds.
     """
     move = step.move
+    if move.phase == "promotion" and racers:
+        return rlx("try", racers[0], *study)
     if move.phase == "confirmation" and move.kind in ("launch", "wait", "decide"):
         return rlx("try", "--claim", *study)
     if move.phase == "trial" and move.kind in ("check", "launch", "wait", "decide"):

@@ -257,6 +257,8 @@ def _answer(
         why = verdict_words(str(last["decision"]), last.fields)
         measured = _measured(at, identity, str(last.get("against", BASELINE)), last.get("effect"), last.get("n"))
         notes = (*notes, *map(str, last.get("notes") or ()))
+    elif standing.state == "debug":
+        why = f"it failed: {state.jobs_of(identity, 'trial')[-1].summary}"
     worktree = ""
     if is_to_edit:
         worktree = study.worktree(identity).relative_to(study.root).as_posix()
@@ -266,7 +268,7 @@ def _answer(
     if is_running or is_to_edit or goes_on:
         command = rlx("try", "--claim" if is_claim else identity, *study.option_words)
     elif not is_open:
-        command = short_way(step, study.option_words, best_idea(study, at, step))
+        command = short_way(step, study.option_words, idea=best_idea(study, at, step), racers=at.racers)
     whole = {
         "study": study.name,
         "candidate": identity,
