@@ -55,7 +55,12 @@ def run_page(site: Site, data: CurveData, name: str, query: Mapping[str, str]) -
         ),
         section("Curve", _curve_form(data, name, metric, axis), chart, identity="curves"),
         findings_part(diagnosis),
-        el("div", el("div", seeds_part(info)), el("div", _checkpoints(info)), class_="columns"),
+        el(
+            "div",
+            el("div", seeds_part(info), id="seeds", data_fragment=url("part", "seeds", run=name)),
+            el("div", _checkpoints(info)),
+            class_="columns",
+        ),
         evaluations_part(info),
         _films(data.run(name)),
         _reward_terms(data, name),

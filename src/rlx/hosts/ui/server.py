@@ -151,6 +151,8 @@ class Dashboard:
         started = time.perf_counter()
         if kind == "summary":
             part = run_page.summary_part(document("info", "--", name))
+        elif kind == "seeds":
+            part = run_page.seeds_part(document("info", "--", name))
         elif kind == "logs":
             part = run_page.logs_part(name)
         elif kind == "curve":

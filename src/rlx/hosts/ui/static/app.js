@@ -240,10 +240,12 @@
     if (isFirst) return;
     if (performance.now() >= chartAfter) {
       const began = performance.now();
-      const summary = await load("summary");
-      const drawn = await load("curve");
-      const pauses = [summary, drawn].map((part) => Number((part && part.headers.get("x-next-refresh")) || 5));
-      chartAfter = began + 1000 * (pauses[0] + pauses[1]);
+      let pause = 0;
+      for (const name of ["summary", "seeds", "curve"]) {
+        const part = await load(name);
+        pause += Number((part && part.headers.get("x-next-refresh")) || 5);
+      }
+      chartAfter = began + 1000 * pause;
       draw();
       const openLogs = $$("#logs details").map((part) => part.open);
       await load("logs");
