@@ -163,7 +163,7 @@ def _is_short(info: Data, key: str) -> bool:
 
 
 def _origin(key: str, lineage: Data) -> Part:
-    """Return where a run comes from; a sweep or a study of this project as a link."""
+    """Return the origin of a run; a sweep or a study of this project as a link."""
     value = str(lineage[key])
     if key == "sweep":
         return link(value, url("sweep", value))

@@ -57,7 +57,7 @@ class Dashboard:
         self.data = CurveData(root)
 
     def routes(self) -> list[Route]:
-        """Return every address. What is not listed here does not exist."""
+        """Return every address. No other address exists."""
         pages: dict[str, Callable[[Request], Response]] = {
             "/": self.runs,
             "/run/{name}": self.run,
