@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 
-.PHONY: setup demo test check clients ui bench docs release-check clean
+.PHONY: setup demo test check clients ui peers bench docs release-check clean
 setup: $(VENV)/dev.stamp
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt
@@ -58,6 +58,7 @@ docs: $(VENV)/dev.stamp
 
 # the tools rlx is measured against, each on its own: one that cannot be installed is reported as missing
 PEERS := .venv-peers
+peers: $(PEERS)/stamp
 $(PEERS)/stamp: bench/peers.txt
 	@echo "installing the peers into $(PEERS) (once, a few minutes) ..."
 	@test -x $(PEERS)/bin/python || python3 -m venv $(PEERS)

@@ -24,7 +24,7 @@ from tests.loop.lab.lab_project import RIGHT, WRONG, edit, press_lab
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SPACE = ("-p", "algo.learning_rate=log:1e-4:1e-2", "-p", "algo.gamma=0.9,0.98,0.99")
-SIZE = ("--trials", "4", "--race", "2", "--confirm", "3")
+SIZE = ("--trials", "3", "--race", "2", "--confirm", "10")
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         with pytest.raises(Refused):
             try_attempt(lab, lab.root, LabIdea("the same again"), say=lambda _: None)
         project = Project(lab.root)
-        project.rlx(
-            "sweep", project.config(), *SPACE, "--trials", "4", "--race", "2", "--confirm", "3", "--name", "rates"
-        )
+        project.rlx("sweep", project.config(), *SPACE, *SIZE, "--name", "rates")
         yield lab
 
 

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import quote, urlencode
 
@@ -286,6 +287,10 @@ def test_news_come_by_byte_cursor(dashboard: Dashboard, make_run: Callable[..., 
     assert news["seeds"] == [{"seed": 0, "step": 777, "return": "5"}]
     assert int(news["cursor"]) > int(first["cursor"])
     assert "Stop this run" in dashboard.page("/run/live_001")
+    assert "777" in dashboard.page("/part/seeds?run=live_001")
+    fragments = re.findall(r'data-fragment="(/part/[^"]+)"', dashboard.page("/run/live_001"))
+    assert len(fragments) == 4
+    assert all(dashboard.ask(unescape(address)).status == 200 for address in fragments)
 
 
 # It stays up

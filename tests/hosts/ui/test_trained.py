@@ -23,7 +23,7 @@ from rlx.hosts.cli.document import document
 from rlx.hosts.cli.format import figure, signed
 from rlx.runs.metrics import MetricsWriter
 from rlx.runs.run import Run
-from tests.conftest import Project
+from tests.conftest import Project, wait_until
 from tests.hosts.ui.conftest import TOKEN, Dashboard, serving
 from tests.hosts.ui.screen import audit, browse, look, needs_chromium, problems_on_all_screens, requests
 
@@ -142,6 +142,7 @@ def test_hostile_names_execute_nothing_in_a_browser(served: Dashboard, trained: 
         writer.write(2000, {ATTACK: 1.0})
         writer.close()
         (target / "logs" / "seed_0.log").write_text(f"{ATTACK}</pre>{ATTACK}")
+        wait_until(lambda: "document.title=" in served.page("/"))  # the list may be some seconds old
         for path in ("/", f"/run/{quote(run.name, safe='')}"):
             sign = "&" if "?" in path else "?"
             text = browse(f"{served.origin}{path}{sign}token={TOKEN}", tmp_path, "--dump-dom")

@@ -1,4 +1,4 @@
-"""The page that compares runs: the verdict first, then why, the curves, the seeds and what was changed."""
+"""The page that compares runs: the verdict first, then why, the curves, the seeds and the changes."""
 
 from __future__ import annotations
 

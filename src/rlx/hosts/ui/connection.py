@@ -36,7 +36,7 @@ class Connection(H11Protocol):
     def _standstill(self) -> tuple[Any, ...] | None:
         """Return what the server waits for from this client; None if the client waits for the server.
 
-        The request is named by its scope, not by its bytes: one byte per second is no progress.
+        The request is named by its scope, not by its bytes: one byte per second is not progress.
         """
         unread = self.transport.get_write_buffer_size()
         if unread:

@@ -43,7 +43,7 @@ class _Kept:
 
 
 class CurveData:
-    """Opens runs of a project for pages, and keeps what was computed from files that did not change."""
+    """Opens runs of a project for pages, and keeps results of files that did not change."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -13,7 +13,7 @@ from rlx.hosts.ui.html import Html, Part, el, link, table, url
 from rlx.hosts.ui.layout import Site, breadcrumb
 
 MEDIA = {".mp4": "video/mp4", ".gif": "image/gif", ".png": "image/png"}
-"""What is sent as it is. An SVG can hold a script, so it is shown as text."""
+"""Files that are sent unchanged. An SVG can hold a script, so it is shown as text."""
 LARGEST_SHOWN = 2_000_000
 LARGEST_MEDIA = 200_000_000
 MOST_LISTED = 2000

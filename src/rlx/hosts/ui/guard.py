@@ -1,4 +1,4 @@
-"""Who may talk to the server: the Host header, the token, where a form comes from, and what a page may load."""
+"""Who may talk to the server: the Host header, the token, the origin of a form, and the sources of a page."""
 
 from __future__ import annotations
 

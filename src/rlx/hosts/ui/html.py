@@ -117,7 +117,7 @@ def empty(*parts: Part) -> Html:
 
 
 def words(value: object) -> str:
-    """Spell a stored value for people; what is not known is left out of lists and mappings."""
+    """Spell a stored value for people; unknown parts of lists and mappings are left out."""
     if isinstance(value, dict):
         return ", ".join(f"{key}: {words(part)}" for key, part in value.items() if part is not None)
     if isinstance(value, (list, tuple)):

@@ -53,12 +53,12 @@ def lab_page(site: Site, root: Path) -> str:
         parts.append(el("h1", f"The study of rung {lab.rung.name}"))
         parts += study_page.study_parts(lab.study)
     else:
-        parts.append(section("What is next", el("p", el("code", "rlx lab approve"))))
+        parts.append(section("Next step", el("p", el("code", "rlx lab approve"))))
     return site.page(f"Lab {lab.name}", parts, here="/lab")
 
 
 def headline(lab: Lab, *, with_mission: bool = True) -> Html:
-    """Return where the lab stands, and its mission."""
+    """Return the state of the lab, and its mission."""
     tried = [attempt for rung in lab.begun for attempt in rung_attempts(lab.study_at(rung), rung)]
     counts = ", ".join(f"{count} {word}" for word, count in Counter(attempt.status for attempt in tried).most_common())
     rungs = [rung.name for rung in lab.config.ladder]
@@ -74,7 +74,7 @@ def headline(lab: Lab, *, with_mission: bool = True) -> Html:
 
 
 def _driver() -> list[tuple[str, Part]]:
-    """Return what the driver of the lab did and what it cost; nothing if nobody drives it."""
+    """Return the work of the lab's driver and its cost; empty without a driver."""
     if find_spec("rlx.hosts.cli.lab.status") is None:
         return []
     try:
@@ -105,7 +105,7 @@ def rung_part(lab: Lab, rung: Rung, *, with_links: bool = True) -> Html:
         return section(title, el("p", "No attempt yet.", class_="muted"))
     lines = study_page.decision_lines(study)
     rows = [_row(study, attempt, lines, with_links=with_links) for attempt in reversed(tried)]
-    header = ["row", "time", "status", "score", "effect", "against", "what was tried, and what it showed"]
+    header = ["row", "time", "status", "score", "effect", "against", "idea and result"]
     body = table(header, rows, right=(3, 4), caption=f"attempts at {rung.name}", stacks=True)
     return section(title, progress_chart(tried), body)
 

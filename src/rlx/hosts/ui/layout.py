@@ -52,7 +52,8 @@ class Site:
             el("link", rel="icon", href="data:,"),
             _scripts(),
         ]
-        body = el("body", header, el("main", parts, id="content"), _keys(), data_live=live)
+        body = el("body", header, el("main", parts, id="content"), _keys(), data_live=live,
+                  class_=None if (VENDOR / UPLOT).is_file() else "still")  # fmt: skip
         return DOCTYPE + el("html", el("head", head), body, lang="en")
 
 

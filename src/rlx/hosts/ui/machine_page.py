@@ -20,7 +20,7 @@ def machine_page(site: Site, root: Path, index: LiveIndex) -> str:
 
 
 def machine_part(root: Path, index: LiveIndex) -> Html:
-    """Return what this machine has, what it uses, and which runs train."""
+    """Return the capacity and use of this machine, and the runs that train."""
     from rlx.launch.launch import explain_queued
     from rlx.launch.resources import available_cores, visible_gpus
 

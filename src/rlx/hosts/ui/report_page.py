@@ -87,7 +87,7 @@ def runs_report(data: CurveData, names: Sequence[str]) -> str:
 
 
 def _answer(infos: list[Data], comparison: Data | None, problem: str) -> Html:
-    """Return the text: what was asked, what was found, how sure that is, what it cost, what did not work."""
+    """Return the text: question, answer, how sure that is, cost, and failures."""
     asked = f"How does {infos[0]['name']} perform?"
     if len(infos) > 1:
         asked = f"Is {' or '.join(info['name'] for info in infos[1:])} better than {infos[0]['name']}?"
@@ -113,12 +113,10 @@ def _answer(infos: list[Data], comparison: Data | None, problem: str) -> Html:
         trouble = el("ul", [el("li", line) for line in failed])
     return el(
         "div",
-        section("What was asked", el("p", asked)),
-        section("What was found", el("ul", found)),
+        section("Question", el("p", asked)),
+        section("Answer", el("ul", found)),
         section("How sure that is", sure),
-        section(
-            "What it cost", el("p", f"{counted(seeds, 'seed')}, {steps:,} steps, {duration(seconds)} of training.")
-        ),
+        section("Cost", el("p", f"{counted(seeds, 'seed')}, {steps:,} steps, {duration(seconds)} of training.")),
         section("What did not work", trouble),
     )
 
@@ -166,7 +164,7 @@ def _omitted(attachments: _Attachments) -> Html | None:
 
 
 def sweep_report(data: CurveData, name: str) -> str:
-    """Return the report of a sweep: what was asked, the confirmed gain, how sure, the cost, and every trial."""
+    """Return the report of a sweep: question, confirmed gain, how sure, the cost, and every trial."""
     found = read_sweep(name)
     space = ", ".join(found["plan"]["space"])
     confirmation = found["confirmation"]
@@ -184,10 +182,10 @@ def sweep_report(data: CurveData, name: str) -> str:
     runs = [str(run) for run in confirmation.get("runs") or ()]
     parts: list[Part] = [
         el("h1", title),
-        section("What was asked", el("p", f"Which values of {space} are better than {found['base']}?")),
-        section("What was found", confirmation_line),
+        section("Question", el("p", f"Which values of {space} are better than {found['base']}?")),
+        section("Answer", confirmation_line),
         section("How sure that is", el("p", sure)),
-        section("What it cost", headline),
+        section("Cost", headline),
         section("What did not work", trouble),
         _curves(data, runs) if runs else None,
         *rest,
@@ -196,7 +194,7 @@ def sweep_report(data: CurveData, name: str) -> str:
 
 
 def lab_report(root: Path) -> str:
-    """Return the report of a lab: its mission, what was confirmed, every attempt of each rung, and their studies."""
+    """Return the report of a lab: its mission, confirmed attempts, every attempt of each rung, and their studies."""
     from rlx.hosts.ui import lab_page
     from rlx.loop.lab.attempt import attempts
 
@@ -217,10 +215,10 @@ def lab_report(root: Path) -> str:
     title = f"Lab {lab.name}"
     parts: list[Part] = [
         el("h1", title),
-        section("What was asked", el("pre", lab_page.mission(lab), class_="wrap")),
-        section("What was found", _list([f"Confirmed on fresh seeds: {', '.join(confirmed) or 'nothing'}.", *heads])),
+        section("Question", el("pre", lab_page.mission(lab), class_="wrap")),
+        section("Answer", _list([f"Confirmed on fresh seeds: {', '.join(confirmed) or 'nothing'}.", *heads])),
         section("How sure that is", sure),
-        section("What it cost", _list(costs), lab_page.headline(lab, with_mission=False)),
+        section("Cost", _list(costs), lab_page.headline(lab, with_mission=False)),
         section("What did not work", _list(lost) if lost else el("p", "Every attempt was kept.")),
         *(lab_page.rung_part(lab, rung, with_links=False) for rung in reversed(rungs)),
     ]
@@ -254,13 +252,13 @@ def study_report(study: Any) -> str:
     parts: list[Part] = [
         el("h1", title),
         _in_short(written),
-        section("What was asked", el("p", f"Which change improves on the baseline? Goal: {status['metric']}."),
+        section("Question", el("p", f"Which change improves on the baseline? Goal: {status['metric']}."),
                 [el("p", line) for line in task], study_page.summary(status)),
-        section("What was found", el("p", el("strong", written["outcome"])), [_claim(row) for row in claims]),
+        section("Answer", el("p", el("strong", written["outcome"])), [_claim(row) for row in claims]),
         section("How sure that is", agreement, facts([
             ("evidence", written["level"]), ("approval", written["approval"]), ("enforced", written["enforced"]),
             ("warnings", "; ".join(written["warnings"]))])),
-        section("What it cost", el("p", f"{spent['seeds']} seeds, {duration(spent['seconds'])}.")),
+        section("Cost", el("p", f"{spent['seeds']} seeds, {duration(spent['seconds'])}.")),
         section("What did not work", _failures(failed)),
         section("Candidates", effect_chart(log["rows"]), _candidate_table(written["rows"])),
         section("Scores per seed", _scores(written)),

@@ -55,7 +55,12 @@ def run_page(site: Site, data: CurveData, name: str, query: Mapping[str, str]) -
         ),
         section("Curve", _curve_form(data, name, metric, axis), chart, identity="curves"),
         findings_part(diagnosis),
-        el("div", el("div", seeds_part(info)), el("div", _checkpoints(info)), class_="columns"),
+        el(
+            "div",
+            el("div", seeds_part(info), id="seeds", data_fragment=url("part", "seeds", run=name)),
+            el("div", _checkpoints(info)),
+            class_="columns",
+        ),
         evaluations_part(info),
         _films(data.run(name)),
         _reward_terms(data, name),
@@ -158,7 +163,7 @@ def _is_short(info: Data, key: str) -> bool:
 
 
 def _origin(key: str, lineage: Data) -> Part:
-    """Return where a run comes from; a sweep or a study of this project as a link."""
+    """Return the origin of a run; a sweep or a study of this project as a link."""
     value = str(lineage[key])
     if key == "sweep":
         return link(value, url("sweep", value))

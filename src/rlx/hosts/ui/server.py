@@ -57,7 +57,7 @@ class Dashboard:
         self.data = CurveData(root)
 
     def routes(self) -> list[Route]:
-        """Return every address. What is not listed here does not exist."""
+        """Return every address. No other address exists."""
         pages: dict[str, Callable[[Request], Response]] = {
             "/": self.runs,
             "/run/{name}": self.run,
@@ -151,6 +151,8 @@ class Dashboard:
         started = time.perf_counter()
         if kind == "summary":
             part = run_page.summary_part(document("info", "--", name))
+        elif kind == "seeds":
+            part = run_page.seeds_part(document("info", "--", name))
         elif kind == "logs":
             part = run_page.logs_part(name)
         elif kind == "curve":

@@ -13,7 +13,7 @@ from rlx.hosts.ui.html import Html, el
 from rlx.number_format import signed
 
 START = 170
-"""Where the drawing begins: the names stand left of it."""
+"""The left edge of the drawing; names stand left of it."""
 ROW = 30
 LANES = {
     "contract": ("created", "amended", "approved", "anchored", "drawn"),
@@ -25,7 +25,7 @@ LANES = {
 
 
 def effect_chart(rows: Sequence[Mapping[str, Any]]) -> Html | None:
-    """Draw the last effect of every candidate against what it was compared with, and the interval of that effect."""
+    """Draw the last effect of every candidate against its comparison, and the interval of that effect."""
     tested = [row for row in rows if row.get("effect") is not None]
     if not tested:
         return None
@@ -51,7 +51,7 @@ def effect_chart(rows: Sequence[Mapping[str, Any]]) -> Html | None:
         mark.append(el("circle", cx=f"{middle:.1f}", cy=y, r=5, class_=f"fill {colour}"))
         words = f"{row['candidate']}: {signed(float(row['effect']))} against {row.get('against') or 'the head'}"
         parts.append(el("g", mark, el("title", words)))
-    parts.append(el("text", "effect against what it was tested against", x=(START + WIDTH) / 2, y=height - 6,
+    parts.append(el("text", "effect against the other side of its test", x=(START + WIDTH) / 2, y=height - 6,
                     class_="label middle"))  # fmt: skip
     note = "dot: effect; line: its interval; dashed: no effect; green: confirmed on fresh seeds, blue: advanced"
     return picture(parts, title="effects of the candidates", height=height, note=note)

@@ -52,7 +52,7 @@ def study_page(site: Site, root: Path, task: str, name: str) -> str:
 
 
 def study_parts(study: Any) -> list[Html]:
-    """Return where a study stands, what comes next, what was tried, and the ledger behind every number."""
+    """Return the state of a study, its next step, its candidates, and the ledger behind every number."""
     full = study.full_name
     status = document("status", "--", full)
     following = document("next", "--", full)
@@ -61,12 +61,12 @@ def study_parts(study: Any) -> list[Html]:
     is_open = status["status"] != "approved"
     return [
         el("div", summary(status, study=study), class_="headline"),
-        section("What is next", el("p", following["why"]), el("p", el("code", following["command"])),
+        section("Next step", el("p", following["why"]), el("p", el("code", following["command"])),
                 _notes(following["findings"])),
         section("Candidates", effect_chart(log["rows"]), candidates(status["candidates"], log["rows"], study=study)),
         section("Hypotheses", tree(study, status["candidates"])),
         section("Contract", link("contract.yaml", _file(study, "contract.yaml")),
-                el("details", el("summary", "what was promised"), contract_part(study), open=is_open)),
+                el("details", el("summary", "all points"), contract_part(study), open=is_open)),
         section("Approvals", _approvals(study, events)),
         section("Jobs", _jobs(status["jobs"])),
         section("Ledger", timeline(events), ledger(study, url("study", study.task_name, study.name))),
@@ -85,7 +85,7 @@ def find(root: Path, task: str, name: str) -> Any:
 
 
 def summary(status: Data, *, study: Any = None) -> Html:
-    """Return where a study stands; on a server, its figures link to the ledger."""
+    """Return the state of a study; on a server, its figures link to the ledger."""
     left = status["left"]
     spent = status["spent"]
     rows: Part = str(status["events"])
@@ -132,7 +132,7 @@ def contract_part(study: Any) -> Html:
 
 
 def candidates(rows: list[Data], log: list[Data], *, study: Any = None) -> Html:
-    """Return every candidate with its effect and what was decided; negative results are included.
+    """Return every candidate with its effect and decision; negative results are included.
 
     With a study, an effect links to its line in the ledger, and a score to the files of its episodes.
     """
@@ -208,7 +208,7 @@ def _approvals(study: Any, events: Any) -> Html:
             line = link(str(number), _file(study, "ledger.jsonl") + f"#L{number}")
             rows.append([line, when(event.time), event.kind, str(event.get("by") or NOTHING)])
     if not rows:
-        return el("p", "Nobody has approved the contract yet: ", el("code", f"rlx study approve {study.name}"))
+        return el("p", "The contract needs an approval: ", el("code", f"rlx study approve {study.name}"))
     return table(["line", "time", "event", "by"], rows, right=(0,), caption="approvals")
 
 

@@ -115,7 +115,10 @@
     const { min, max } = u.scales.x;
     const y = u.scales.y;
     const inks = Array.from({ length: 8 }, (_, n) => ink(colour(n)));
-    lines.forEach((line, n) => {
+    const isPainted = new Uint8Array(pixels.length); // the last line is on top: it is painted first, and no pixel twice
+    const free = new Int32Array(width).fill(height); // pixels of each column that are free
+    for (let n = lines.length - 1; n >= 0; n--) {
+      const line = lines[n];
       const values = u.data[n + 1];
       const pixel = inks[line.group % 8];
       let lastColumn = null, lastRow = 0;
@@ -126,18 +129,24 @@
         if (lastColumn !== null && column >= 0 && lastColumn < width) {
           const slope = column > lastColumn ? (row - lastRow) / (column - lastColumn) : 0;
           for (let c = Math.max(lastColumn, 0); c <= Math.min(column, width - 1); c++) {
+            if (!free[c]) continue;
             let from = slope ? lastRow + slope * (c - lastColumn - .5) : lastRow;
             let to = slope ? from + slope : row;
             if (from > to) [from, to] = [to, from];
             const low = Math.max(0, Math.round(Math.max(from, Math.min(row, lastRow))));
             const high = Math.min(height - 1, Math.round(Math.min(to, Math.max(row, lastRow))));
-            for (let r = low, at = low * width + c; r <= high; r++, at += width) pixels[at] = pixel;
+            for (let r = low, at = low * width + c; r <= high; r++, at += width) {
+              if (isPainted[at]) continue;
+              isPainted[at] = 1;
+              pixels[at] = pixel;
+              free[c]--;
+            }
           }
         }
         lastColumn = column;
         lastRow = row;
       }
-    });
+    }
     u.ctx.putImageData(image, left, top);
   }
   function look(line, few, alone) { // a line of one point is shown as a dot
@@ -240,10 +249,12 @@
     if (isFirst) return;
     if (performance.now() >= chartAfter) {
       const began = performance.now();
-      const summary = await load("summary");
-      const drawn = await load("curve");
-      const pauses = [summary, drawn].map((part) => Number((part && part.headers.get("x-next-refresh")) || 5));
-      chartAfter = began + 1000 * (pauses[0] + pauses[1]);
+      let pause = 0;
+      for (const name of ["summary", "seeds", "curve"]) {
+        const part = await load(name);
+        pause += Number((part && part.headers.get("x-next-refresh")) || 5);
+      }
+      chartAfter = began + 1000 * pause;
       draw();
       const openLogs = $$("#logs details").map((part) => part.open);
       await load("logs");
