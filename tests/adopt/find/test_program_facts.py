@@ -45,6 +45,13 @@ def tags(tmp_path: Path, body: str) -> set[str]:
         ("rows = [('loss', 1.0)]\nlogger.log_dict({name: value for name, value in rows})", {"loss"}),
         ("logger.scalar('episode/score', 1.0)\ntf.summary.scalar('loss', 1.0, 3)", {"episode/score", "loss"}),
         ("stats = {'loss': 1.0, 'kl': 2}\nfor k, v in stats.items():\n    writer.add_scalar(k, v, 3)", {"loss", "kl"}),
+        (
+            "stats = {'loss': 1.0, 'kl': 2}\nfor k, v in stats.items():\n    writer.add_scalar(f'train/{k}', v, 3)",
+            {"train/loss", "train/kl"},
+        ),
+        ("stats = {'kl': 2}\nfor k in stats.keys():\n    writer.add_scalar('train/' + k, 1.0, 3)", {"train/kl"}),
+        ("stats = {'kl': 2}\nwandb.log({f'train/{k}': v for k, v in stats.items()})", {"train/kl"}),
+        ("for k, v in found.items():\n    writer.add_scalar(f'train/{k}', v, 3)", {"train/*"}),
         ("for name in ('loss', 'kl'):\n    writer.add_scalar(name, 1.0, 3)", {"loss", "kl"}),
         ("SCORE = 'train/score'\nwriter.add_scalar(SCORE, 1.0, 3)", {"train/score"}),
         ("table.write('episode,step,reward\\n')\ntable.write('{},{}\\n'.format(1, 2))", {"episode", "step", "reward"}),
@@ -85,6 +92,28 @@ if __name__ == "__main__":
     Trainer().train()
 """
     assert scan(write_repo(tmp_path, {"train.py": source})).facts.names("metric tag") == ["eval/reward"]
+
+
+def test_a_dict_that_a_method_of_another_file_returns_is_followed(tmp_path: Path) -> None:
+    agent = """import torch
+class Agent:
+    def update(self, batch):
+        torch.ones(1).backward()
+        return {"loss": 1.0, "return": 2.0}
+"""
+    train = """from agent import Agent
+import torch
+def train(writer):
+    agent = Agent()
+    stats = agent.update(None)
+    for key, value in stats.items():
+        writer.add_scalar(f"train/{key}", value, 0)
+    writer.add_scalars(torch.load("other"))
+if __name__ == "__main__":
+    train(0)
+"""
+    found = scan(write_repo(tmp_path, {"train.py": train, "agent.py": agent}))
+    assert found.facts.names("metric tag") == ["train/loss", "train/return"]
 
 
 def test_a_main_program_with_an_imported_learner_trains(tmp_path: Path) -> None:
