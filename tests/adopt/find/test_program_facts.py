@@ -51,6 +51,7 @@ def tags(tmp_path: Path, body: str) -> set[str]:
         ),
         ("stats = {'kl': 2}\nfor k in stats.keys():\n    writer.add_scalar('train/' + k, 1.0, 3)", {"train/kl"}),
         ("stats = {'kl': 2}\nwandb.log({f'train/{k}': v for k, v in stats.items()})", {"train/kl"}),
+        ("stats = {f'env/{k}': v for k, v in stats.items()}\nwandb.log(stats)", {"env/*"}),
         ("for k, v in found.items():\n    writer.add_scalar(f'train/{k}', v, 3)", {"train/*"}),
         ("for name in ('loss', 'kl'):\n    writer.add_scalar(name, 1.0, 3)", {"loss", "kl"}),
         ("SCORE = 'train/score'\nwriter.add_scalar(SCORE, 1.0, 3)", {"train/score"}),
@@ -329,3 +330,40 @@ def test_a_library_that_can_use_a_framework_is_not_a_project_of_it(tmp_path: Pat
     )
     assert found.facts.names("train") == ["train.py"]
     assert found.profile.name == "generic"
+
+
+def test_reward_weights_in_yaml_files(tmp_path: Path) -> None:
+    text = """rewards:
+  only_positive: false
+  reward_scales:
+      # penalty_torques: -0.1
+      tracking: 1.0
+      penalty_slip: -1.0e-3  # small
+
+  tracking_sigma:
+    lin_vel: 0.25
+env:
+  rewards:
+    scales: {fall: -2}
+  obs:
+    scales:
+      lin_vel: 2.0
+"""
+    found = scan(write_repo(tmp_path, {"config/rewards/walk.yaml": text, "train.py": LEARNER}))
+    assert [(fact.name, fact.value, fact.line) for fact in found.facts.of("reward term")] == [
+        ("tracking", 1.0, 5),
+        ("penalty_slip", -0.001, 6),
+    ]
+
+
+def test_a_program_that_reads_a_yaml_file_by_itself(tmp_path: Path) -> None:
+    source = """import argparse, os, torch, yaml
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", default=os.path.join("config", "walk.yaml"))
+    settings = yaml.load(open(parser.parse_args().config), Loader=yaml.SafeLoader)
+    torch.ones(1).backward()
+"""
+    found = scan(write_repo(tmp_path, {"train.py": source, "config/walk.yaml": "gamma: 0.9\n"}))
+    assert found.facts.names("config system") == ["argparse", "yaml"]
+    assert found.programs["train.py"].options[0].default == "config/walk.yaml"

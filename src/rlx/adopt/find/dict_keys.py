@@ -71,7 +71,7 @@ def variable_part(node: ast.expr) -> ast.Name | None:
 def filled(node: ast.expr, values: list[ast.expr]) -> list[ast.expr]:
     """Return a name once per value of its variable; as it is written if a value is not known."""
     texts = [text_pattern(value) for value in values]
-    if not texts or not all(texts):
+    if not texts or not all(text and "*" not in text for text in texts):
         return [node]
     pattern = text_pattern(node) or "*"
     return [ast.copy_location(ast.Constant(pattern.replace("*", text, 1)), node) for text in texts]
