@@ -145,6 +145,34 @@ if __name__ == "__main__":
     assert sorted(found.facts.names("train")) == ["code/main.py", "runner.py"]
 
 
+@pytest.mark.parametrize("guard", ["", 'if __name__ == "__main__":\n    pass\n'])
+def test_a_main_program_that_steps_an_environment_with_a_learner_trains(tmp_path: Path, guard: str) -> None:
+    main = """import gym
+from learner import Learner
+from torch.utils.tensorboard import SummaryWriter
+env = gym.make("Walker")
+writer = SummaryWriter()
+agent = Learner()
+for step in range(1000):
+    state, reward, done, info = env.step(agent.act(None))
+    agent.step(reward)
+    writer.add_scalar("reward", reward, step)
+"""
+    play = main.replace("writer.add_scalar", "print").replace("agent = Learner()", "agent = Learner()\nagent.load('a')")
+    learner = LEARNER + "\n    def step(self, reward):\n        self.update(reward)\n"
+    files = {"main.py": main + guard, "play/main.py": play + guard, "learner.py": learner}
+    assert scan(write_repo(tmp_path, files)).facts.names("train") == ["main.py"]
+
+
+def test_a_stored_replay_buffer_is_not_a_checkpoint(tmp_path: Path) -> None:
+    source = """import pickle
+def save(buffer, name):
+    with open("checkpoints/buffer_{}.pkl".format(name), "wb") as file:
+        pickle.dump(buffer, file)
+"""
+    assert not checkpoints(tmp_path, {"train.py": source}).facts.names("checkpoint")
+
+
 def test_a_main_program_that_builds_no_learner_does_not_train(tmp_path: Path) -> None:
     main = "import learner\nif __name__ == '__main__':\n    print(learner.__doc__)\n"
     assert not scan(write_repo(tmp_path, {"main.py": main, "learner.py": LEARNER})).facts.names("train")
