@@ -45,6 +45,14 @@ def tags(tmp_path: Path, body: str) -> set[str]:
         ("rows = [('loss', 1.0)]\nlogger.log_dict({name: value for name, value in rows})", {"loss"}),
         ("logger.scalar('episode/score', 1.0)\ntf.summary.scalar('loss', 1.0, 3)", {"episode/score", "loss"}),
         ("stats = {'loss': 1.0, 'kl': 2}\nfor k, v in stats.items():\n    writer.add_scalar(k, v, 3)", {"loss", "kl"}),
+        (
+            "stats = {'loss': 1.0, 'kl': 2}\nfor k, v in stats.items():\n    writer.add_scalar(f'train/{k}', v, 3)",
+            {"train/loss", "train/kl"},
+        ),
+        ("stats = {'kl': 2}\nfor k in stats.keys():\n    writer.add_scalar('train/' + k, 1.0, 3)", {"train/kl"}),
+        ("stats = {'kl': 2}\nwandb.log({f'train/{k}': v for k, v in stats.items()})", {"train/kl"}),
+        ("stats = {f'env/{k}': v for k, v in stats.items()}\nwandb.log(stats)", {"env/*"}),
+        ("for k, v in found.items():\n    writer.add_scalar(f'train/{k}', v, 3)", {"train/*"}),
         ("for name in ('loss', 'kl'):\n    writer.add_scalar(name, 1.0, 3)", {"loss", "kl"}),
         ("SCORE = 'train/score'\nwriter.add_scalar(SCORE, 1.0, 3)", {"train/score"}),
         ("table.write('episode,step,reward\\n')\ntable.write('{},{}\\n'.format(1, 2))", {"episode", "step", "reward"}),
@@ -87,6 +95,28 @@ if __name__ == "__main__":
     assert scan(write_repo(tmp_path, {"train.py": source})).facts.names("metric tag") == ["eval/reward"]
 
 
+def test_a_dict_that_a_method_of_another_file_returns_is_followed(tmp_path: Path) -> None:
+    agent = """import torch
+class Agent:
+    def update(self, batch):
+        torch.ones(1).backward()
+        return {"loss": 1.0, "return": 2.0}
+"""
+    train = """from agent import Agent
+import torch
+def train(writer):
+    agent = Agent()
+    stats = agent.update(None)
+    for key, value in stats.items():
+        writer.add_scalar(f"train/{key}", value, 0)
+    writer.add_scalars(torch.load("other"))
+if __name__ == "__main__":
+    train(0)
+"""
+    found = scan(write_repo(tmp_path, {"train.py": train, "agent.py": agent}))
+    assert found.facts.names("metric tag") == ["train/loss", "train/return"]
+
+
 def test_a_main_program_with_an_imported_learner_trains(tmp_path: Path) -> None:
     main = """import argparse
 from learner import Learner
@@ -113,6 +143,34 @@ if __name__ == "__main__":
 """
     found = scan(write_repo(tmp_path, {"code/main.py": main, "code/learner.py": learner, "runner.py": main}))
     assert sorted(found.facts.names("train")) == ["code/main.py", "runner.py"]
+
+
+@pytest.mark.parametrize("guard", ["", 'if __name__ == "__main__":\n    pass\n'])
+def test_a_main_program_that_steps_an_environment_with_a_learner_trains(tmp_path: Path, guard: str) -> None:
+    main = """import gym
+from learner import Learner
+from torch.utils.tensorboard import SummaryWriter
+env = gym.make("Walker")
+writer = SummaryWriter()
+agent = Learner()
+for step in range(1000):
+    state, reward, done, info = env.step(agent.act(None))
+    agent.step(reward)
+    writer.add_scalar("reward", reward, step)
+"""
+    play = main.replace("writer.add_scalar", "print").replace("agent = Learner()", "agent = Learner()\nagent.load('a')")
+    learner = LEARNER + "\n    def step(self, reward):\n        self.update(reward)\n"
+    files = {"main.py": main + guard, "play/main.py": play + guard, "learner.py": learner}
+    assert scan(write_repo(tmp_path, files)).facts.names("train") == ["main.py"]
+
+
+def test_a_stored_replay_buffer_is_not_a_checkpoint(tmp_path: Path) -> None:
+    source = """import pickle
+def save(buffer, name):
+    with open("checkpoints/buffer_{}.pkl".format(name), "wb") as file:
+        pickle.dump(buffer, file)
+"""
+    assert not checkpoints(tmp_path, {"train.py": source}).facts.names("checkpoint")
 
 
 def test_a_main_program_that_builds_no_learner_does_not_train(tmp_path: Path) -> None:
@@ -300,3 +358,40 @@ def test_a_library_that_can_use_a_framework_is_not_a_project_of_it(tmp_path: Pat
     )
     assert found.facts.names("train") == ["train.py"]
     assert found.profile.name == "generic"
+
+
+def test_reward_weights_in_yaml_files(tmp_path: Path) -> None:
+    text = """rewards:
+  only_positive: false
+  reward_scales:
+      # penalty_torques: -0.1
+      tracking: 1.0
+      penalty_slip: -1.0e-3  # small
+
+  tracking_sigma:
+    lin_vel: 0.25
+env:
+  rewards:
+    scales: {fall: -2}
+  obs:
+    scales:
+      lin_vel: 2.0
+"""
+    found = scan(write_repo(tmp_path, {"config/rewards/walk.yaml": text, "train.py": LEARNER}))
+    assert [(fact.name, fact.value, fact.line) for fact in found.facts.of("reward term")] == [
+        ("tracking", 1.0, 5),
+        ("penalty_slip", -0.001, 6),
+    ]
+
+
+def test_a_program_that_reads_a_yaml_file_by_itself(tmp_path: Path) -> None:
+    source = """import argparse, os, torch, yaml
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", default=os.path.join("config", "walk.yaml"))
+    settings = yaml.load(open(parser.parse_args().config), Loader=yaml.SafeLoader)
+    torch.ones(1).backward()
+"""
+    found = scan(write_repo(tmp_path, {"train.py": source, "config/walk.yaml": "gamma: 0.9\n"}))
+    assert found.facts.names("config system") == ["argparse", "yaml"]
+    assert found.programs["train.py"].options[0].default == "config/walk.yaml"

@@ -52,7 +52,8 @@ def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> I
         for pattern in patterns:
             is_any_file = name in ("np.savez", "pickle.dump", "joblib.dump", "jnp.savez")
             saved = spelled(next(iter(call.args), None))
-            if is_any_file and not _MODEL.search(pattern) and not _WEIGHTS.search(saved):
+            is_model_file = _MODEL.search(pattern) and not _NOT_MODELS.search(_last(pattern))
+            if is_any_file and not is_model_file and not _WEIGHTS.search(saved):
                 continue
             if not _OTHER_SUFFIX.search(pattern):
                 yield _checkpoint(_last(pattern) or "*", pattern, call, file)

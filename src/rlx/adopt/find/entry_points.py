@@ -75,7 +75,7 @@ def _is_program(file: PythonFile, scripts: dict[str, str]) -> bool:
 
 def _runs_at_top(file: PythonFile) -> bool:
     """Return whether a file without a main guard is a script: named like one, outside packages, with a loop or call."""
-    if not (_TRAIN.search(file.stem) or _EVAL.search(file.stem)):
+    if not (_TRAIN.search(file.stem) or _EVAL.search(file.stem) or _MAIN.match(file.stem)):
         return False
     if any(isinstance(node, (ast.For, ast.While, ast.With)) for node in file.tree.body):
         return True
@@ -123,8 +123,15 @@ def _calls_training(file: PythonFile) -> bool:
     names = {call.func.attr for call in file.calls if isinstance(call.func, ast.Attribute)}
     if names & set(_STARTS):
         return True
-    builds = any(dotted(call.func).rpartition(".")[2][:1].isupper() for call in file.calls)
-    return builds and bool(names & set(_RUNS))
+    if not any(dotted(call.func).rpartition(".")[2][:1].isupper() for call in file.calls):
+        return False
+    return bool(names & set(_RUNS)) or ("step" in names and _keeps_results(names))
+
+
+def _keeps_results(names: set[str]) -> bool:
+    """Return whether a program that steps an environment logs or saves; one that only loads plays a policy."""
+    keeps = names & {"add_scalar", "save", "save_model", "save_checkpoint", "log", "log_metrics", "record"}
+    return bool(keeps) or not any(_LOADS.search(name) for name in names)
 
 
 def _learns(file: PythonFile) -> bool:

@@ -9,6 +9,13 @@ from rlx.adopt.repository import ForeignRepository, PythonFile
 
 def imported_files(repository: ForeignRepository, program: PythonFile, *, depth: int = 2) -> list[PythonFile]:
     """Return the project files that a program imports, directly or through another one."""
+    known: dict[tuple[str, int], list[PythonFile]] = repository.cache.setdefault("imported files", {})
+    if (program.path, depth) not in known:
+        known[program.path, depth] = _imported(repository, program, depth)
+    return known[program.path, depth]
+
+
+def _imported(repository: ForeignRepository, program: PythonFile, depth: int) -> list[PythonFile]:
     index = module_index(repository)
     reached: dict[str, PythonFile] = {program.path: program}
     border = [program]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from rlx.adopt.find.text_patterns import text_pattern
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
@@ -34,6 +35,8 @@ _WEIGHT_KEY = re.compile(r"_reward$|^reward_(?!range|type|threshold|scale$|weigh
 _REWARD_METHOD = re.compile(r"^_?(compute_|get_|calc_|calculate_)?rewards?(_fn|_function)?$")
 _REWARD_TERM_METHOD = re.compile(r"^_?reward_(\w+)$")
 MOST_TERMS = 500
+MOST_YAML_FILES = 400
+_YAML_BLOCK = re.compile(r"^(reward_scales|rewards?_weights?|reward_coef\w*)$")
 
 
 def mdp_terms(repository: ForeignRepository) -> Iterator[ScanFact]:
@@ -51,6 +54,7 @@ def mdp_terms(repository: ForeignRepository) -> Iterator[ScanFact]:
             count += 1
             if count >= MOST_TERMS:
                 return
+    yield from islice(_yaml_weights(repository), MOST_TERMS - count)
 
 
 def _config_terms(file: PythonFile) -> Iterator[ScanFact]:
@@ -158,6 +162,36 @@ def _weights(node: ast.Dict, file: PythonFile, *, pattern: re.Pattern[str] | Non
         if isinstance(name, str) and is_number and (pattern is None or pattern.search(name)):
             assert key is not None
             yield ScanFact("reward term", name, file.path, key.lineno, value=weight)
+
+
+def _yaml_weights(repository: ForeignRepository) -> Iterator[ScanFact]:
+    """Yield the weights below `reward_scales:` in YAML files, line by line."""
+    seen: set[str] = set()
+    paths = [path for path in repository.files if path.endswith((".yaml", ".yml"))][:MOST_YAML_FILES]
+    for path in paths:
+        block = -1
+        for number, line in enumerate(repository.text(path).splitlines(), start=1):
+            text = line.partition("#")[0].rstrip()
+            indent = len(text) - len(text.lstrip())
+            name, colon, value = text.strip().partition(":")
+            if not colon:
+                continue
+            if 0 <= block < indent:
+                weight = _number(value)
+                if weight is not None and name not in seen:
+                    seen.add(name)
+                    yield ScanFact("reward term", name, path, number, value=weight)
+            else:
+                block = -1
+                if _YAML_BLOCK.match(name) and not value.strip():
+                    block = indent
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _methods(file: PythonFile) -> Iterator[ScanFact]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rlx.adopt.find.constants import constant_text
-from rlx.adopt.find.dict_keys import dict_keys, loop_names
+from rlx.adopt.find.dict_keys import Scope, dict_keys, filled, loop_names, variable_part
 from rlx.adopt.find.text_patterns import text_pattern
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal
 from rlx.adopt.scan_fact import Confidence, ScanFact
@@ -18,26 +18,27 @@ _TABLES = ("log", "log_metrics", "log_dict", "log_scalars", "log_data", "write_s
 _TRACKERS = ("wandb", "mlflow", "run", "wandb_run", "trackio", "swanlab", "experiment", "tracker")
 _HEADER = re.compile(r"[A-Za-z_][\w/.-]*(,[A-Za-z_][\w/.-]*)+\r?\n")
 """The first line of a table that a program writes as text."""
-_DEEPEST = 3
+_DEEPEST = 5
 
 
 def metric_tags(file: PythonFile, repository: ForeignRepository) -> Iterator[ScanFact]:
     """Yield the names of the metrics, each as often as it is logged."""
-    scopes = dict(_category_scopes(file))
+    scope = Scope(file, repository)
+    categories = dict(_category_scopes(file))
     for call in file.calls:
         name = dotted(call.func)
         receiver, _, tail = name.rpartition(".")
         columns = list(_columns(call, tail))
-        if id(call) in scopes:
-            yield from _tag(call.args[0], file, category=scopes[id(call)])
+        if id(call) in categories:
+            yield from _tag(call.args[0], file, category=categories[id(call)])
         elif _is_scalar(call, receiver, tail):
-            for node in _names(call.args[0], file, repository):
+            for node in _names(call.args[0], scope):
                 yield from _tag(node, file)
         elif columns:
             for column in columns:
                 yield from _tag(column, file)
         elif tail in _TABLES and call.args and _is_log(receiver):
-            yield from _logged(call, receiver, file)
+            yield from _logged(call, receiver, scope)
 
 
 def _is_scalar(call: ast.Call, receiver: str, tail: str) -> bool:
@@ -53,16 +54,16 @@ def _is_scalar(call: ast.Call, receiver: str, tail: str) -> bool:
     return tail == "log" and not receiver and _is_value(call.args[1:])
 
 
-def _names(node: ast.expr, file: PythonFile, repository: ForeignRepository) -> list[ast.expr]:
+def _names(node: ast.expr, scope: Scope) -> list[ast.expr]:
     """Return the expressions of a metric's name: the text itself, a constant, or what a loop around it gives it."""
-    if text_pattern(node) or not isinstance(node, (ast.Name, ast.Attribute)):
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        text = constant_text(node, scope.file, scope.repository)
+        if text:
+            return [ast.copy_location(ast.Constant(text), node)]
+    variable = variable_part(node)
+    if variable is None:
         return [node]
-    text = constant_text(node, file, repository)
-    if text:
-        return [ast.copy_location(ast.Constant(text), node)]
-    if isinstance(node, ast.Name):
-        return loop_names(node, file, _DEEPEST)
-    return []
+    return filled(node, loop_names(variable, scope, _DEEPEST))
 
 
 def _columns(call: ast.Call, tail: str) -> list[ast.expr]:
@@ -94,11 +95,11 @@ def _is_log(receiver: str) -> bool:
     return receiver == "self" or "logger" in last or last in _TRACKERS or "writer" in last
 
 
-def _logged(call: ast.Call, receiver: str, file: PythonFile) -> Iterator[ScanFact]:
+def _logged(call: ast.Call, receiver: str, scope: Scope) -> Iterator[ScanFact]:
     """Yield the tags of one log call: of a name with a value, or of a dict with an optional category."""
     first = call.args[0]
     if _is_value(call.args[1:]) and text_pattern(first):
-        yield from _tag(first, file)
+        yield from _tag(first, scope.file)
         return
     category = ""
     if receiver.rpartition(".")[2].lower().strip("_") not in _TRACKERS:
@@ -106,11 +107,11 @@ def _logged(call: ast.Call, receiver: str, file: PythonFile) -> Iterator[ScanFac
     is_table = category or receiver != "self"
     if text_pattern(first) or not is_table:
         return
-    keys = list(dict_keys(first, file, _DEEPEST))
+    keys = list(dict_keys(first, scope, _DEEPEST))
     for key in keys:
-        yield from _tag(key, file, category=category)
+        yield from _tag(key, scope.file, category=category)
     if category and not keys:
-        yield ScanFact("metric tag", f"{category}/*", file.path, call.lineno, "medium")
+        yield ScanFact("metric tag", f"{category}/*", scope.file.path, call.lineno, "medium")
 
 
 def _category_scopes(file: PythonFile) -> Iterator[tuple[int, str]]:

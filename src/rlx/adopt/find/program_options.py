@@ -15,6 +15,7 @@ from rlx.adopt.find.class_options import DATACLASS_PARSERS, dataclass_options, t
 from rlx.adopt.find.hydra_options import hydra_options, hydra_settings
 from rlx.adopt.find.imported_files import imported_files
 from rlx.adopt.find.option import ProgramOption
+from rlx.adopt.find.text_patterns import text_pattern
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 
 SYSTEMS = ("hydra", "tyro", "dataclass", "argparse", "click", "absl", "gin", "docopt")
@@ -47,9 +48,8 @@ def options_of_program(repository: ForeignRepository, program: PythonFile) -> Pr
             place = _uses(file, system)
             if place:
                 options = tuple(_READERS[system](repository, chain))[:MOST_OPTIONS]
-                yaml = None
-                if any(is_yaml(option.default) for option in options):
-                    yaml = _yaml_load(chain)
+                files = chain if any(is_yaml(option.default) for option in options) else chain[:1]
+                yaml = _yaml_load(files)
                 return ProgramOptions(system, file.path, place, options, yaml=yaml)
     loads_yaml = _yaml_load(chain[:1])
     if loads_yaml is not None:
@@ -137,12 +137,16 @@ def _argument(call: ast.Call, path: str) -> ProgramOption | None:
         return None
     flag = long or names[0]
     action = literal(keywords.get("action"))
+    default = literal(keywords.get("default"))
+    path_text = text_pattern(keywords.get("default"))
+    if default is None and is_yaml(path_text) and "*" not in path_text:
+        default = path_text
     return ProgramOption(
         key=flag.lstrip("-"),
         flag=flag,
         file=path,
         line=call.lineno,
-        default=literal(keywords.get("default")),
+        default=default,
         type=spelled(keywords.get("type")),
         is_required=literal(keywords.get("required")) is True or not flag.startswith("-"),
         is_switch=isinstance(action, str) and action.startswith(("store_true", "store_false", "store_const")),
