@@ -49,6 +49,17 @@ def test_a_page_without_a_measured_change_does_not_say_that_none_was_better(lab:
     assert "No change beat the baseline" not in page
 
 
+@pytest.mark.parametrize("words", [("try", "c007"), ("lesson", "c007", "--text", "too small"), ("show", "c007")])
+def test_an_unknown_attempt_is_not_found_and_leads_to_the_labs_own_commands(
+    lab: Lab, cli: Cli, words: tuple[str, ...]
+) -> None:
+    rows = lab.study.state().rows
+    answer = cli("lab", *words)
+    assert answer.code == 3
+    assert "rlx propose" not in answer.err
+    assert lab.study.state().rows == rows
+
+
 def test_a_lab_that_is_driven_does_not_climb_under_its_driver(lab: Lab, cli: Cli) -> None:
     assert cli("lab", "approve", "--yes").code == 0
     with driver.held(lab):

@@ -17,7 +17,7 @@ from rlx.errors import UsageError
 from rlx.launch.study_jobs.launch_candidate import refused_error
 from rlx.loop.lab.attempt import Attempt
 from rlx.loop.lab.lab_folder import Lab
-from rlx.loop.lab.try_attempt import find_attempt
+from rlx.loop.lab.try_attempt import find_attempt, require_candidate
 from rlx.study.refusal import Refusal
 from rlx.study.study_folder import Study
 
@@ -51,7 +51,7 @@ def record_lesson(
 ) -> Attempt:
     """Write a lesson as a row of the ledger; one that contradicts the evidence is refused, which is a row too."""
     study = lab.study
-    study.candidate(candidate)  # raises an error that names the known ones
+    require_candidate(lab, candidate)
     words = " ".join(text.split())
     if not words:
         raise UsageError("the lesson is empty", hint='rlx lab lesson c001 --text "the step was too small"')

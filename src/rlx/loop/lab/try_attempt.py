@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlx.command import rlx
-from rlx.errors import ConfigError, Refused, UsageError
+from rlx.errors import ConfigError, NotFound, Refused, UsageError
 from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch as plain
 from rlx.launch.study_jobs.check_in_sandbox import ask_in_sandbox
@@ -88,6 +88,7 @@ def continue_attempt(
 ) -> Attempt:
     """Bring a candidate as far as the time allows; one whose check is refused is withdrawn."""
     study = lab.study
+    require_candidate(lab, candidate)
     try:
         try_candidate(study, candidate, seconds=seconds, say=say, follow=follow)
     except Refused:
@@ -96,6 +97,14 @@ def continue_attempt(
             withdraw(study, candidate, why="; ".join(str(reason["says"]) for reason in standing.check_refusals))
         raise
     return find_attempt(lab, candidate)
+
+
+def require_candidate(lab: Lab, name: str) -> None:
+    """Raise if the current rung has no such candidate."""
+    known = list(lab.study.state().candidates)
+    if name not in known:
+        newest = ", ".join(known[-5:]) or "none yet"
+        raise NotFound(f"rung {lab.rung.name} has no candidate `{name}`", hint=f"the newest: {newest} (rlx lab show)")
 
 
 def find_attempt(lab: Lab, candidate: str) -> Attempt:

@@ -69,5 +69,5 @@ def _outcome(entry: Data) -> str:
         return ""
     effect = ""
     if entry["effect"] is not None:
-        effect = f" ({signed(entry['effect'])} v {entry['against']})"
+        effect = f" ({effect_words(entry)})"
     return f"{figure(entry['score'])}{effect}"
