@@ -85,6 +85,13 @@ def test_a_word_of_another_field_does_not_outweigh_words_of_a_topic() -> None:
     assert not OTHER_FIELDS & word_stems("part regret velocity")
 
 
+def test_the_name_of_an_environment_says_nothing_about_the_question() -> None:
+    question = "design an RL solution for"
+    asked = {name: likely(f"{question} {name}") for name in ("CartPole-v1", "envs/memory_maze.py:GraspArm")}
+    assert set(map(tuple, asked.values())) == {tuple(likely(question))}
+    assert likely(question)[0] == "architect"
+
+
 def test_words_of_every_question_do_not_decide() -> None:
     assert "diagnosing-training-failures" in likely("Why does my agent not improve?")
     assert "designing-value-critic" in likely("Why do people use two Q networks?")
