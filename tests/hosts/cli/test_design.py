@@ -131,6 +131,7 @@ def test_a_cold_start_reaches_a_checked_spec_and_a_config_by_the_printed_command
     assert seen == ["spec new", "check spec", "spec config", "spec config"]
     config = shlex.split(command)[2]
     assert read(Path(config)).env.id == env_id
+    assert cli("spec", "status", "--json").data["next"] == command  # it finds the config that was written
 
 
 @pytest.mark.slow
