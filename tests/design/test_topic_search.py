@@ -70,7 +70,7 @@ def test_a_question_with_few_telling_words_has_likely_topics_but_no_sure_one() -
 
 
 def test_nine_of_ten_questions_that_chose_no_word_have_their_topic_among_the_two_likely_ones() -> None:
-    """90 of the first hundred were found when they were written, and 65 before the search ranked by telling words."""
+    """181 of 200, and 148 before the search ranked by telling words. Of the second hundred 90 were found at once."""
     assert {name: len(questions) for name, questions in UNSEEN.items()} == dict.fromkeys(SENTENCES, 4)
     pairs = [(name, text) for name, questions in UNSEEN.items() for text in questions]
     missed = [(name, text) for name, text in pairs if name not in likely(text)]

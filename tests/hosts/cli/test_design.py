@@ -75,6 +75,8 @@ def test_bad_input_has_a_hint_that_works(cli: Cli) -> None:
     answer = cli("recommend", "NoSuchEnv-v0")
     assert answer.code == 3
     assert "hint:" in answer.err
+    for command in (["recommend", ""], ["spec", "new", "--env", " "], ["check", "env", ""]):
+        assert cli(*command).code == 2
     answer = cli("check", "spec", "missing.yaml")
     assert answer.code == 3
     answer = cli("docs", "setting-up-experiment-tracking", "--run")
