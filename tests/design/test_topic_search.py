@@ -70,7 +70,7 @@ def test_a_question_with_few_telling_words_has_likely_topics_but_no_sure_one() -
 
 
 def test_nine_of_ten_questions_that_chose_no_word_have_their_topic_among_the_two_likely_ones() -> None:
-    """90 of the first hundred were found when they were written, and 65 before the search ranked by telling words."""
+    """181 of 200, and 148 before the search ranked by telling words. Of the second hundred 90 were found at once."""
     assert {name: len(questions) for name, questions in UNSEEN.items()} == dict.fromkeys(SENTENCES, 4)
     pairs = [(name, text) for name, questions in UNSEEN.items() for text in questions]
     missed = [(name, text) for name, text in pairs if name not in likely(text)]
@@ -83,6 +83,13 @@ def test_a_word_of_another_field_does_not_outweigh_words_of_a_topic() -> None:
         "A teacher that picks levels where the student has the most regret"
     )
     assert not OTHER_FIELDS & word_stems("part regret velocity")
+
+
+def test_the_name_of_an_environment_says_nothing_about_the_question() -> None:
+    question = "design an RL solution for"
+    asked = {name: likely(f"{question} {name}") for name in ("CartPole-v1", "envs/memory_maze.py:GraspArm")}
+    assert set(map(tuple, asked.values())) == {tuple(likely(question))}
+    assert likely(question)[0] == "architect"
 
 
 def test_words_of_every_question_do_not_decide() -> None:

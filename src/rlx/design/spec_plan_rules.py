@@ -8,7 +8,7 @@ from rlx.design.signals import OFF_POLICY, ON_POLICY
 from rlx.design.spec_rules import SpecCase
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Rule, Sighting
-from rlx.number_format import figure
+from rlx.number_format import counted
 
 FEWEST_DEMONSTRATIONS = 50
 FEWEST_EPISODES = 20
@@ -167,10 +167,10 @@ def find_evaluation(case: SpecCase) -> Iterator[Sighting]:
     """Find too few episodes or seeds, and a metric that the environment does not report."""
     plan = case.spec.evaluation
     if plan.episodes < FEWEST_EPISODES and not case.profile.is_deterministic:
-        claim = f"{plan.episodes} episodes per evaluation of an environment with random starts"
+        claim = f"{counted(plan.episodes, 'episode')} per evaluation of an environment with random starts"
         yield _sighting("episodes", plan.episodes, claim, limit=float(FEWEST_EPISODES))
     if plan.training_seeds < FEWEST_SEEDS:
-        claim = f"{figure(plan.training_seeds)} training seeds cannot separate a gain from luck"
+        claim = f"{counted(plan.training_seeds, 'training seed')} cannot separate a gain from luck"
         yield _sighting("training seeds", plan.training_seeds, claim, limit=float(FEWEST_SEEDS))
     reports = any(episode.success is not None for episode in case.episodes)
     if plan.metric == "success_rate" and case.episodes and not reports:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -47,10 +48,11 @@ def steps_of(spec: ProblemSpec, checked: CheckedSpec) -> list[WorkflowStep]:
 
 def next_command(spec: ProblemSpec, checked: CheckedSpec, *, path: Path, config: Path, runs: list[str]) -> str:
     """Return the next command of the walk from a spec to a compared run."""
+    name = shlex.quote(str(path))
     if not checked.is_sound:
-        return f"rlx check spec {path}"
+        return f"rlx check spec {name}"
     if not config.exists():
-        return f"rlx spec config {path} --write {config}"
+        return f"rlx spec config {name} --write {config}"
     if not runs:
         return f"rlx train {config} --seeds {spec.evaluation.training_seeds}"
     return f"rlx diagnose {runs[-1]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,8 @@ MOST_UNKNOWN_ANCHORED = 0.5
 """A sentence about RL hardly uses words that no card and no topic uses. It may use more if it has an anchor."""
 TEXT_WEIGHT = 0.3
 """A word of a topic's cards and recipes counts less than one of its own words."""
+ENV_NAME = re.compile(r"\S*(?:\.py\b|-v\d)\S*")
+"""`CartPole-v1` or `envs/boss.py:BossFight`: its words say nothing about the question."""
 EVERYDAY = word_stems("agent policy train learn rl model")
 EVERYDAY_WEIGHT = 0.5
 """Words of nearly every question about RL tell little, though some topics list them."""
@@ -90,7 +93,7 @@ SYNONYMS = tuple(
         "shirt laundry towel cloth deformable",
         "cup mug bottle object",
         "glove fingertip hand dexterous",
-        "boss milestone waypoint subgoal",
+        "milestone waypoint subgoal",
         "planner manager",
         "brain network policy",
         "controller policy",
@@ -202,7 +205,8 @@ def likely_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workflo
 
 
 def _words(sentence: str) -> frozenset[str]:
-    return frozenset(word for word in word_stems(sentence) if not word.isdigit())
+    """Return the stems of a sentence, without numbers and without names of environments."""
+    return frozenset(word for word in word_stems(ENV_NAME.sub(" ", sentence)) if not word.isdigit())
 
 
 @cache

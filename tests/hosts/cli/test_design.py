@@ -24,6 +24,29 @@ class Broken(gym.Env):
     def reset(self, *, seed=None, options=None):
         raise RuntimeError("no simulator")
 """
+VALVE = """
+import gymnasium as gym
+import numpy as np
+
+
+class Valve(gym.Env):
+    \"\"\"Keep the level of a tank near its target with one valve.\"\"\"
+
+    observation_space = gym.spaces.Box(-2, 2, (2,), np.float32)
+    action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.level, self.target = self.np_random.uniform(-1, 1, 2)
+        self.steps = 0
+        return np.array([self.level, self.target], np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        self.level = float(np.clip(self.level + 0.1 * np.clip(action[0], -1, 1), -2, 2))
+        seen = np.array([self.level, self.target], np.float32)
+        return seen, -abs(self.level - self.target), False, self.steps >= 50, {}
+"""
 FLAT = [20.0 + (index * 7) % 5 for index in range(40)]
 
 
@@ -52,6 +75,8 @@ def test_bad_input_has_a_hint_that_works(cli: Cli) -> None:
     answer = cli("recommend", "NoSuchEnv-v0")
     assert answer.code == 3
     assert "hint:" in answer.err
+    for command in (["recommend", ""], ["spec", "new", "--env", " "], ["check", "env", ""]):
+        assert cli(*command).code == 2
     answer = cli("check", "spec", "missing.yaml")
     assert answer.code == 3
     answer = cli("docs", "setting-up-experiment-tracking", "--run")
@@ -89,12 +114,15 @@ def test_a_topic_prints_its_cards_and_runs_its_recipe(cli: Cli) -> None:
     assert len(cli("docs", "topics", "--json").data["design_topics"]) == 50
 
 
-def test_a_cold_start_reaches_a_checked_spec_and_a_config_by_the_printed_commands_alone(cli: Cli) -> None:
-    """The agent knows one sentence, "design an RL solution for CartPole-v1", and then follows `next`."""
-    topic = cli("docs", "architect", "--json").data
-    command = topic["next"].replace("ENV", "CartPole-v1")
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "valve.py:Valve"])
+def test_a_cold_start_reaches_a_checked_spec_and_a_config_by_the_printed_commands_alone(cli: Cli, env_id: str) -> None:
+    """The scripted model knows one sentence. It asks rlx, and then it types each printed `next`."""
+    Path("valve.py").write_text(VALVE)
+    answer = cli("docs", f"design an RL solution for {env_id}", "--json")
+    assert answer.data["next"] == "rlx docs architect"
+    command = cli(*shlex.split(answer.data["next"])[1:], "--json").data["next"].replace("ENV", env_id)
     seen = []
-    for _ in range(4):
+    for _ in range(5):
         words = shlex.split(command)[1:]
         if words[0] == "train":
             break
@@ -104,7 +132,8 @@ def test_a_cold_start_reaches_a_checked_spec_and_a_config_by_the_printed_command
         command = answer.data["next"]
     assert seen == ["spec new", "check spec", "spec config", "spec config"]
     config = shlex.split(command)[2]
-    assert read(Path(config)).env.id == "CartPole-v1"
+    assert read(Path(config)).env.id == env_id
+    assert cli("spec", "status", "--json").data["next"] == command  # it finds the config that was written
 
 
 @pytest.mark.slow

@@ -202,3 +202,10 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
     if int(text) < 1:
         raise UsageError("--seeds 0: must be at least 1", hint="--seeds 1, or `--seeds 0,` for the seed 0")
     return int(text)
+
+
+def env_name(text: str) -> str:
+    """Return the id or reference of an environment as the user typed it. An empty one is refused."""
+    if not text.strip():
+        raise UsageError("an environment needs an id", hint="rlx envs lists them")
+    return text

@@ -14,7 +14,7 @@ import shlex
 from pathlib import Path
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import Args, Data, Parser, env_name
 from rlx.hosts.cli.format import timespan
 from rlx.hosts.cli.output import labelled
 
@@ -40,7 +40,7 @@ def run(args: Args) -> Data:
     seconds = timespan(args.seconds)
     if seconds <= 0:
         raise UsageError(f"--seconds {args.seconds}: must be above 0", hint="--seconds 3")
-    env = Env(id=args.env)
+    env = Env(id=env_name(args.env))
     root = project.tree()
     profile = profile_working_env(env, root=root, seconds=seconds)
     throughput = measure_throughput(env, root=root)

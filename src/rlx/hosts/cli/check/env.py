@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser, add_settings, add_trust, obey_trust
+from rlx.hosts.cli.arguments import Args, Data, Parser, add_settings, add_trust, env_name, obey_trust
 from rlx.hosts.cli.check import survival
 from rlx.hosts.cli.format import NOTHING, counted, figure, timespan
 from rlx.hosts.cli.output import labelled
@@ -123,7 +123,7 @@ def _env(reference: str, overrides: list[str]) -> tuple[Path, Env]:
         return project.root_of(path), read(path, overrides=overrides).env
     if overrides:
         raise UsageError(f"-s needs a config, and `{reference}` is not one", hint="name a config file or catalog:NAME")
-    return project.tree(), Env(id=reference)
+    return project.tree(), Env(id=env_name(reference))
 
 
 def _facts(record: Inspection) -> Data:

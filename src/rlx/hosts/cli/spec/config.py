@@ -22,13 +22,13 @@ def run(args: Args) -> Data:
     from rlx import files
     from rlx.config.load import dump_data, parse
     from rlx.design.problem_spec import read_spec
-    from rlx.design.spec_draft import experiment_data
+    from rlx.design.spec_draft import config_name, experiment_data
 
     spec = read_spec(args.spec)
     config = experiment_data(spec)
     parse(config, source=str(args.spec))
     text = f"# From {args.spec.name}: {spec.strategy.because or spec.strategy.algorithm}\n{dump_data(config)}"
-    command = f"rlx spec config {shlex.quote(str(args.spec))} --write configs/{args.spec.stem}.yaml"
+    command = f"rlx spec config {shlex.quote(str(args.spec))} --write configs/{config_name(spec)}.yaml"
     if args.write is not None:
         if args.write.exists():
             hint = "name another file with --write"

@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 
 from rlx.errors import UsageError
-from rlx.hosts.cli.arguments import Args, Data, Parser
+from rlx.hosts.cli.arguments import Args, Data, Parser, env_name
 from rlx.hosts.cli.format import timespan
 from rlx.hosts.cli.output import labelled
 
@@ -33,7 +33,7 @@ def run(args: Args) -> Data:
     seconds = timespan(args.seconds)
     if seconds <= 0:
         raise UsageError(f"--seconds {args.seconds}: must be above 0", hint="--seconds 3")
-    spec = draft_spec(Env(id=args.env), root=project.tree(), task=args.task, seconds=seconds)
+    spec = draft_spec(Env(id=env_name(args.env)), root=project.tree(), task=args.task, seconds=seconds)
     text = dump_spec(
         spec, head=f"Measured on {args.env} by rlx spec new. Change the plan; `rlx check spec` compares it."
     )
