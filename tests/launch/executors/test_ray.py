@@ -73,7 +73,6 @@ def pausing_job(folder: Path) -> Job:
 
 @needs_ray
 @pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("RLX_LONG_TESTS"), reason="every question to Ray takes seconds")
 class TestRayContract(ExecutorContract):
     executor = "ray"
     patience_seconds = 120.0

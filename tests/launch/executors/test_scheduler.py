@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rlx import files
+from rlx.launch.executors import scheduler as scheduler_module
 from rlx.launch.executors.executor import Job
 from rlx.launch.executors.scheduler import Phase, QueueEntry, Scheduler
 
@@ -50,6 +51,13 @@ def scheduler(tmp_path: Path) -> SaidScheduler:
     scheduler = SaidScheduler(tmp_path / "jobs")
     scheduler.submit(Job("j001", ("true",), tmp_path, resumes=True))
     return scheduler
+
+
+def test_all_executors_of_a_process_share_one_answer(scheduler: SaidScheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler.answers("waiting")
+    monkeypatch.setattr(scheduler_module, "_read_queue", lambda _: pytest.fail("the answer was read again"))
+    for _ in range(3):  # as many runs of a sweep, each with its own executor
+        assert SaidScheduler(scheduler.place).poll("j001").says == "WAITING"
 
 
 def pauses(scheduler: SaidScheduler) -> None:

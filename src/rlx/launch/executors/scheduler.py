@@ -43,6 +43,10 @@ class Queue:
     problem: str = ""
 
 
+_last_queues: dict[Path, Queue] = {}
+"""The answers that this process has read. A list or a sweep makes an executor per run, and all of them share these."""
+
+
 class SchedulerUnreachable(JobFailed):
     """The scheduler gave no answer. That says nothing about any job."""
 
@@ -51,10 +55,6 @@ class Scheduler(Executor):
     """An executor with a queue of its own. Each seed of a run is one job."""
 
     splits_seeds = True
-
-    def __init__(self, place: Path, **settings: Any) -> None:
-        super().__init__(place, **settings)
-        self._last_queue = Queue()
 
     @abstractmethod
     def send(self, jobs: Sequence[Job]) -> None:
@@ -165,13 +165,14 @@ class Scheduler(Executor):
 
     def queue(self, *, is_new: bool = False) -> Queue:
         """Return the scheduler's answer; it is asked again if the answer is too old, or must be new."""
-        path = self.place / f"{self.name}_queue.json"
-        if not is_new and self._is_fresh(self._last_queue):
-            return self._last_queue
+        path = (self.place / f"{self.name}_queue.json").absolute()
+        known = _last_queues.get(path, Queue())
+        if not is_new and self._is_fresh(known):
+            return known
         with files.locked(path):
             queue = _read_queue(path)
             if not is_new and self._is_fresh(queue):
-                self._last_queue = queue
+                _last_queues[path] = queue
                 return queue
             asked = time.time()
             try:
@@ -179,7 +180,7 @@ class Scheduler(Executor):
             except SchedulerUnreachable as error:
                 queue = Queue(asked, queue.answered, queue.entries, error.message)
             files.write_json(path, {"schema": 1, **asdict(queue)})
-        self._last_queue = queue
+        _last_queues[path] = queue
         return queue
 
     def _is_fresh(self, queue: Queue) -> bool:

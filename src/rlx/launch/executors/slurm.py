@@ -230,7 +230,7 @@ def run_command(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _timed_out(done: subprocess.CompletedProcess[str]) -> bool:
-    """Say whether Slurm gave no answer in time. Then nobody knows what became of the order."""
+    """Say whether Slurm gave no answer in time. Then the order may have arrived or not."""
     return done.returncode == NO_ANSWER_EXIT or "timed out" in done.stderr.lower()
 
 
