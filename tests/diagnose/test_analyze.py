@@ -152,3 +152,9 @@ def test_a_decline_has_one_finding_and_one_advice_on_the_learning_rate() -> None
     assert [finding.rule for finding in diagnose(falls).findings if finding.severity == "high"] == ["getting_worse"]
     rows = [row.words for row in suggest(falls, diagnose(falls), snapshot="x")]
     assert sum(any(word.startswith("algo.learning_rate=") for word in words) for words in rows) == 1
+
+
+def test_an_unstable_run_says_between_which_returns_it_swings() -> None:
+    line = analyze(run(*(100 * ((5 * TIME) % 1) + noise(number, 2.0) for number in range(3)))).line
+    assert line.startswith("unstable on 3 of 3 seeds: return between ")
+    assert "→" not in line

@@ -145,10 +145,14 @@ def _line(case: RunCase, answer: Answer, agreeing: Sequence[CurveShape], togethe
         line += f" on {len(agreeing)} of {len(case.seeds)} seeds"
         if together.answer == answer and len(agreeing) < len(case.seeds):
             line += ", and in their mean"
-    line += f": return {figure(_median(shapes, 'start'))} → {figure(_median(shapes, 'end'))}"
+    ends = f"{figure(_median(shapes, 'start'))} → {figure(_median(shapes, 'end'))}"
+    if answer == "unstable":  # where it begins and ends is chance
+        lowest = float(np.median([shape.end - shape.climb for shape in shapes]))
+        ends = f"between {figure(lowest)} and {figure(_median(shapes, 'peak'))}"
+    line += f": return {ends}"
     if len(shapes) > 1:
         line += " (medians over these seeds)"
-    if answer in ("collapsed", "unstable"):
+    if answer == "collapsed":
         line += f", peak {figure(_median(shapes, 'peak'))}"
     if case.random:
         line += f", random policy {figure(case.random.mean)}"
