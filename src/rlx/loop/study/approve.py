@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +71,7 @@ def approve(
         raise Refused("; ".join(problems), hint=f"{way}{fixes.approve(contract, goes_on=goes_on)}")
     _keep_stronger(study, contract, fields)
     told = {"measures": measures(contract, task), **({"goes_on": True} if goes_on else {})}
-    study.ledger.append("approved", key=fields["nonce"], **fields, **told)
-    project.mark_own(study.root)  # somebody has looked at what the files name
-    project.mark_made_here(study.folder)
-    write_hook_view(study)
+    _record_approval(study, {**fields, **told})
     human = bool(fields["human"])
     return {
         **overview(study),
@@ -85,6 +82,14 @@ def approve(
         "goes_on_after": halted,
         "forgeable": list(approval.forgery_risks(fields["level"], human=human)),
     }
+
+
+def _record_approval(study: Study, fields: Mapping[str, Any]) -> None:
+    """Write the approval. Somebody has looked at what the files name, so the project is theirs from now on."""
+    study.ledger.append("approved", key=fields["nonce"], **fields)
+    project.mark_own(study.root)
+    project.mark_made_here(study.folder)
+    write_hook_view(study)
 
 
 def _liftable_refusals(study: Study, contract: Contract, sha256: str) -> tuple[Refusal, ...]:
