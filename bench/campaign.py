@@ -25,7 +25,7 @@ import numpy as np
 
 from rlx.compare.permutation import permutation_tails
 from rlx.compare.race import ERRORS, LEAST_SEEDS
-from rlx.compare.race_rule import RULE, RaceRule
+from rlx.compare.race_thresholds import RULE, RaceRule
 
 PAGE = Path(__file__).with_suffix(".md")
 POOLS = Path(__file__).with_name("pools.json")

@@ -7,7 +7,7 @@ import pytest
 from campaign import CANDIDATES, RULES, Cell, confirm_all, race_all, raced, ratchet
 
 from rlx.compare.race import confirm, race
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 
 NULL = Cell("null", ((1.0, 0.0),))
 

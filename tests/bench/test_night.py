@@ -9,7 +9,7 @@ import pytest
 from night import FARMED, MOST_BYTES, SHAPING, Night
 
 from rlx.loop.study.agent.ideas import best_ideas
-from rlx.loop.study.next_action import situation_of
+from rlx.loop.study.step_commands import situation_of
 from rlx.study.study_folder import find_study
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

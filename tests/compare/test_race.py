@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rlx.compare.guardrails import Guard
 from rlx.compare.permutation import permutation_p
 from rlx.compare.race import ERRORS, Claim, Complexity, ScoreScale, _spell_p, confirm, race
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.evaluate.protocol import episode_seeds
 
 HEAD = [310.0, 280.0, 355.0, 402.0, 298.0, 340.0]

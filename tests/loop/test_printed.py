@@ -8,7 +8,7 @@ import pytest
 
 from rlx.loop.study.amend import amend
 from rlx.loop.study.approve import approve
-from rlx.loop.study.next_action import next_step
+from rlx.loop.study.step_commands import next_step
 from tests.loop.told import Told, typed
 
 

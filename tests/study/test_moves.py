@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rlx.command import rlx
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.hosts.cli.parser import parser_of
 from rlx.study.budget import Amount
 from rlx.study.contract.contract import POINTS, Contract

@@ -24,10 +24,10 @@ from hypothesis.stateful import (
 )
 
 from rlx import files
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.loop.study.agent.compact import fitted
 from rlx.loop.study.decide import study_decision
-from rlx.loop.study.next_action import StepWriter
+from rlx.loop.study.step_commands import StepWriter
 from rlx.study.contract.contract import Contract
 from rlx.study.ledger.records import Job
 from rlx.study.ledger.replay import Rules

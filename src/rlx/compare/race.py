@@ -41,7 +41,7 @@ from rlx.compare.guardrails import Better, GuardrailResult, Tail, tail_check
 from rlx.compare.interim_plan import with_failures
 from rlx.compare.permutation import permutation_interval, permutation_tails
 from rlx.compare.power import seeds_needed
-from rlx.compare.race_rule import ROUNDING, RULE, RaceRule
+from rlx.compare.race_thresholds import ROUNDING, RULE, RaceRule
 from rlx.compare.stats import Floats, Interval, pooled_deviation
 from rlx.number_format import counted, figure, plain, signed
 

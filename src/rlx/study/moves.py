@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Literal
 
 from rlx.command import Command, rlx
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.number_format import counted
 from rlx.study.budget import Amount
 from rlx.study.contract import fixes

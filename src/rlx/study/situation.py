@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from rlx.command import Command, rlx
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.study.budget import Amount
 from rlx.study.contract.contract import Contract
 from rlx.study.ledger.lifecycle import BASELINE, CandidateState, Phase

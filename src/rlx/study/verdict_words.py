@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.number_format import counted, figure, signed
 
 NO_LEAN = 0.5

@@ -21,7 +21,7 @@ from rlx.loop.study.amend import amend
 from rlx.loop.study.approve import approve
 from rlx.loop.study.evaluator import StudyEvaluator
 from rlx.loop.study.new_study import Wishes, new_study
-from rlx.loop.study.next_action import next_step
+from rlx.loop.study.step_commands import next_step
 from rlx.loop.study.study_status import notice_amendment
 from rlx.loop.study.verify import audit
 from rlx.runs.project import folder_identity, mark_made_here, mark_own

@@ -10,8 +10,8 @@ import pytest
 from rlx.errors import Refused
 from rlx.loop.study import study_status
 from rlx.loop.study.agent.autoloop import Drive
-from rlx.loop.study.next_action import next_step
 from rlx.loop.study.propose import propose
+from rlx.loop.study.step_commands import next_step
 from tests.loop.told import WISHES, Told, typed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rlx.hosts.cli import status
 from rlx.loop.study import study_status
-from rlx.loop.study.next_action import next_step
+from rlx.loop.study.step_commands import next_step
 from rlx.loop.study.study_status import RECENT, findings
 from rlx.study.ledger.state import replay
 from rlx.study.situation import Facts, Situation

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 from rlx.adopt.exporters.metric_rows import missing_library, plain_config, seed_rows
 from rlx.runs.run import Run
@@ -21,8 +24,8 @@ def write(run: Run, out: Path) -> int:
         raise missing_library("mlflow") from None
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # it reports every table that it makes
     out.mkdir(parents=True, exist_ok=True)
-    store = out / "mlflow.db"
-    store.unlink(missing_ok=True)  # an export replaces the one before
+    # MLflow keeps the store of an address open until the process ends, so that each export needs an address of its own.
+    store = out / f".mlflow-{uuid4().hex}.db"
     client = MlflowClient(tracking_uri=f"sqlite:///{store.resolve()}")
     experiment = client.create_experiment(run.name, artifact_location=(out / "artifacts").resolve().as_uri())
     settings = plain_config(run)
@@ -39,4 +42,15 @@ def write(run: Run, out: Path) -> int:
         for start in range(0, len(metrics), MOST_PER_CALL):
             client.log_batch(identity, metrics=metrics[start : start + MOST_PER_CALL])
         client.set_terminated(identity)
+    _copy(store, store.with_suffix(".copy"))
+    store.with_suffix(".copy").replace(out / "mlflow.db")  # an export replaces the one before
+    for left in out.glob(f"{store.name}*"):
+        left.unlink(missing_ok=True)
     return count
+
+
+def _copy(store: Path, target: Path) -> None:
+    """Copy a database that MLflow has open, with what is only in its log yet."""
+    with closing(sqlite3.connect(store)) as source, closing(sqlite3.connect(target)) as database:
+        source.backup(database)
+        database.execute("PRAGMA journal_mode=DELETE")

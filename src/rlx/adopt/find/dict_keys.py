@@ -18,14 +18,14 @@ _Comprehension = ast.ListComp | ast.GeneratorExp | ast.DictComp
 
 
 @dataclass(frozen=True)
-class CodePlace:
+class FileScope:
     """The file in which an expression is written, and the repository around it."""
 
     file: PythonFile
     repository: ForeignRepository
 
 
-def dict_keys(node: ast.expr, scope: CodePlace, depth: int) -> Iterator[ast.expr]:
+def dict_keys(node: ast.expr, scope: FileScope, depth: int) -> Iterator[ast.expr]:
     """Yield the expressions of the keys; images and films are left out."""
     if depth == 0:
         return
@@ -47,7 +47,7 @@ def dict_keys(node: ast.expr, scope: CodePlace, depth: int) -> Iterator[ast.expr
         yield from _variable_keys(node, scope, depth)
 
 
-def loop_names(variable: ast.Name, scope: CodePlace, depth: int) -> list[ast.expr]:
+def loop_names(variable: ast.Name, scope: FileScope, depth: int) -> list[ast.expr]:
     """Return the expressions that a `for` around a variable gives it: constant words, or the keys of a dict."""
     names: list[ast.expr] = []
     for node in nodes_around(variable, scope.file):
@@ -89,7 +89,7 @@ def is_media(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _MEDIA
 
 
-def _pair_keys(node: ast.expr, scope: CodePlace, depth: int) -> Iterator[ast.expr]:
+def _pair_keys(node: ast.expr, scope: FileScope, depth: int) -> Iterator[ast.expr]:
     """Yield the first items of pairs: of a list of tuples, or of a comprehension over one."""
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         if isinstance(node.elt, ast.Tuple) and node.elt.elts:
@@ -103,7 +103,7 @@ def _pair_keys(node: ast.expr, scope: CodePlace, depth: int) -> Iterator[ast.exp
             yield row.elts[0]
 
 
-def _comprehended(key: ast.expr, node: _Comprehension, scope: CodePlace, depth: int) -> Iterator[ast.expr]:
+def _comprehended(key: ast.expr, node: _Comprehension, scope: FileScope, depth: int) -> Iterator[ast.expr]:
     """Yield the keys of a comprehension: those that its loop gives to the key's name, else the key as it is written."""
     names: list[ast.expr] = []
     variable = variable_part(key)
@@ -113,7 +113,7 @@ def _comprehended(key: ast.expr, node: _Comprehension, scope: CodePlace, depth: 
     yield from filled(key, names)
 
 
-def _bound(name: str, target: ast.expr, source: ast.expr, scope: CodePlace, depth: int) -> list[ast.expr]:
+def _bound(name: str, target: ast.expr, source: ast.expr, scope: FileScope, depth: int) -> list[ast.expr]:
     """Return the expressions that a loop over a list, or over the items of a dict, gives to one name of its target."""
     targets = [target]
     if isinstance(target, (ast.Tuple, ast.List)):
@@ -132,7 +132,7 @@ def _bound(name: str, target: ast.expr, source: ast.expr, scope: CodePlace, dept
     return [row.elts[place] for row in rows if isinstance(row, ast.Tuple) and len(row.elts) == len(targets)]
 
 
-def _rows(node: ast.expr, scope: CodePlace) -> list[ast.expr]:
+def _rows(node: ast.expr, scope: FileScope) -> list[ast.expr]:
     """Return the items of a list that is written in the source, also if it is in a variable."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return node.elts
@@ -146,7 +146,7 @@ def _rows(node: ast.expr, scope: CodePlace) -> list[ast.expr]:
     return []
 
 
-def _variable_keys(variable: ast.Name, scope: CodePlace, depth: int) -> Iterator[ast.expr]:
+def _variable_keys(variable: ast.Name, scope: FileScope, depth: int) -> Iterator[ast.expr]:
     """Yield the keys that a function puts into a variable, by assignments, items and `update`."""
     around = nodes_around(variable, scope.file)
     if not any(isinstance(node, (ast.Assign, ast.AnnAssign)) and _assigns(node, variable.id) for node in around):
@@ -170,7 +170,7 @@ def _assigns(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
     return any(isinstance(target, ast.Name) and target.id == name for target in targets)
 
 
-def _returned_keys(call: ast.Call, scope: CodePlace, depth: int) -> Iterator[ast.expr]:
+def _returned_keys(call: ast.Call, scope: FileScope, depth: int) -> Iterator[ast.expr]:
     """Yield the keys of the dict that a function returns: of the same file, or else of a file that it imports."""
     receiver, _, name = dotted(call.func).rpartition(".")
     first = receiver.partition(".")[0]
@@ -179,7 +179,7 @@ def _returned_keys(call: ast.Call, scope: CodePlace, depth: int) -> Iterator[ast
         own = []  # a function of a library
     elif "." in receiver or not any(function.name == name for function in scope.file.functions):
         files = imported_files(scope.repository, scope.file)[:MOST_FILES]
-        own = [CodePlace(file, scope.repository) for file in files]
+        own = [FileScope(file, scope.repository) for file in files]
     for place in own:
         for function in place.file.functions:
             if function.name == name:

@@ -58,6 +58,8 @@ def mdp_terms(repository: ForeignRepository) -> Iterator[ScanFact]:
 
 
 def _config_terms(file: PythonFile) -> Iterator[ScanFact]:
+    if "Term" not in file.text:  # the classes of all frameworks have this word, and the search below is slow
+        return
     aliases = {**{name: name for name in _TERMS}, **_USUAL}
     for node in file.nodes:
         if isinstance(node, ast.ImportFrom):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rlx.adopt.find.constants import constant_text
-from rlx.adopt.find.dict_keys import CodePlace, dict_keys, filled, loop_names, variable_part
+from rlx.adopt.find.dict_keys import FileScope, dict_keys, filled, loop_names, variable_part
 from rlx.adopt.find.text_patterns import text_pattern
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal
 from rlx.adopt.scan_fact import Confidence, ScanFact
@@ -23,7 +23,7 @@ _DEEPEST = 5
 
 def metric_tags(file: PythonFile, repository: ForeignRepository) -> Iterator[ScanFact]:
     """Yield the names of the metrics, each as often as it is logged."""
-    scope = CodePlace(file, repository)
+    scope = FileScope(file, repository)
     categories = dict(_category_scopes(file))
     for call in file.calls:
         name = dotted(call.func)
@@ -54,7 +54,7 @@ def _is_scalar(call: ast.Call, receiver: str, tail: str) -> bool:
     return tail == "log" and not receiver and _is_value(call.args[1:])
 
 
-def _names(node: ast.expr, scope: CodePlace) -> list[ast.expr]:
+def _names(node: ast.expr, scope: FileScope) -> list[ast.expr]:
     """Return the expressions of a metric's name: the text itself, a constant, or what a loop around it gives it."""
     if isinstance(node, (ast.Name, ast.Attribute)):
         text = constant_text(node, scope.file, scope.repository)
@@ -95,7 +95,7 @@ def _is_log(receiver: str) -> bool:
     return receiver == "self" or "logger" in last or last in _TRACKERS or "writer" in last
 
 
-def _logged(call: ast.Call, receiver: str, scope: CodePlace) -> Iterator[ScanFact]:
+def _logged(call: ast.Call, receiver: str, scope: FileScope) -> Iterator[ScanFact]:
     """Yield the tags of one log call: of a name with a value, or of a dict with an optional category."""
     first = call.args[0]
     if _is_value(call.args[1:]) and text_pattern(first):

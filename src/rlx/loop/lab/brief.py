@@ -12,7 +12,7 @@ from rlx.loop.lab.lab_folder import SURFACE, Lab
 from rlx.loop.study.agent.compact import scores
 from rlx.loop.study.agent.history import shortened
 from rlx.loop.study.agent.ideas import Idea, best_ideas
-from rlx.loop.study.next_action import situation_of
+from rlx.loop.study.step_commands import situation_of
 from rlx.number_format import counted, figure
 from rlx.study.candidate.candidate import BASELINE
 from rlx.study.situation import Situation

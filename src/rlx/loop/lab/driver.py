@@ -48,7 +48,7 @@ from rlx.loop.study import baseline
 from rlx.loop.study.agent.compact import scores
 from rlx.loop.study.agent.try_candidate import try_claim
 from rlx.loop.study.measure_scores import Say
-from rlx.loop.study.next_action import next_steps, situation_of
+from rlx.loop.study.step_commands import next_steps, situation_of
 from rlx.number_format import figure
 from rlx.runs import process
 from rlx.sandbox.spec import SandboxSpec, require_enforcement

@@ -24,7 +24,7 @@ from rlx.loop.lab.lab_folder import Lab
 from rlx.loop.lab.lab_log import evidence_files
 from rlx.loop.lab.session.session_record import LabSession, SessionRecord, driver_events, lab_sessions, spent_dollars
 from rlx.loop.study.agent.compact import scores
-from rlx.loop.study.next_action import next_step, situation_of
+from rlx.loop.study.step_commands import next_step, situation_of
 from rlx.number_format import NOTHING, counted, figure
 from rlx.study.ledger.ledger import Event
 from rlx.study.ledger.state import State, replay

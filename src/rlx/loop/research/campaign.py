@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlx.compare.race import LEAST_SEEDS, Confirmation, Race, Scores, confirm, race
-from rlx.compare.race_rule import RULE, RaceRule
+from rlx.compare.race_thresholds import RULE, RaceRule
 
 FIRST_CONFIRM_SEED = 1000
 FRESH_HEAD_SEED = 100

@@ -14,7 +14,7 @@ from rlx.launch.study_jobs.launch_candidate import LaunchOrder
 from rlx.launch.study_jobs.reconcile import reconcile
 from rlx.loop.study import measure_scores, verdict_notes
 from rlx.loop.study.measure_scores import Measured, Say
-from rlx.loop.study.next_action import next_step
+from rlx.loop.study.step_commands import next_step
 from rlx.number_format import counted
 from rlx.runs.run import Run
 from rlx.study.candidate.candidate import BASELINE

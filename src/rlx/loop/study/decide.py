@@ -36,7 +36,7 @@ from rlx.loop.study.judge_scores import (
     race_sides,
 )
 from rlx.loop.study.measure_scores import Say
-from rlx.loop.study.next_action import next_step
+from rlx.loop.study.step_commands import next_step
 from rlx.loop.study.study_status import approval_words
 from rlx.loop.study.verify import integrity
 from rlx.loop.study.write_report import promise

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from rlx.command import rlx
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.config.yaml_lines import Document
 from rlx.errors import NotFound, Refused, UsageError
 from rlx.launch.git import worktree
 from rlx.launch.study_jobs import launch_candidate
 from rlx.launch.study_jobs.candidate_check import code_by_candidate, ensure_worktree, not_withdrawn
 from rlx.loop.study.agent import history
-from rlx.loop.study.next_action import situation_of
+from rlx.loop.study.step_commands import situation_of
 from rlx.study.candidate import candidate as candidates
 from rlx.study.candidate.candidate import Candidate, Records
 from rlx.study.contract import contract as contracts

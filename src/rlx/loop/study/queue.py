@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.errors import Refused, RlxError
 from rlx.launch import launch as plain
 from rlx.launch.study_jobs import launch_candidate
@@ -19,7 +19,7 @@ from rlx.launch.study_jobs.launch_candidate import LaunchOrder
 from rlx.launch.study_jobs.reconcile import reconcile
 from rlx.loop.study import decide, measure_scores
 from rlx.loop.study.measure_scores import Say
-from rlx.loop.study.next_action import situation_of
+from rlx.loop.study.step_commands import situation_of
 from rlx.runs import process
 from rlx.runs.run import Run
 from rlx.study.ledger.ledger import Event, Held

@@ -13,7 +13,7 @@ from typing import Any
 from rlx import files
 from rlx.command import Command, rlx
 from rlx.compare.race import race
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.config.expression import Expression
 from rlx.config.schema import Experiment
 from rlx.errors import EvidenceInvalid, JobFailed, Refused, RlxError
@@ -29,8 +29,8 @@ from rlx.launch.study_jobs.reconcile import reconcile
 from rlx.loop.study.baseline import unguarded
 from rlx.loop.study.evaluator import StudyEvaluator
 from rlx.loop.study.measure_scores import Say, score_of
-from rlx.loop.study.next_action import next_step
 from rlx.loop.study.open_points import open_points
+from rlx.loop.study.step_commands import next_step
 from rlx.number_format import counted
 from rlx.runs.run import Run
 from rlx.runs.summary import costs

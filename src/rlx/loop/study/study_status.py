@@ -7,7 +7,7 @@ from typing import Any
 
 from rlx import files
 from rlx.loop.study import confirmed_patch, verdict_notes
-from rlx.loop.study.next_action import next_steps, situation_of
+from rlx.loop.study.step_commands import next_steps, situation_of
 from rlx.loop.study.verify import integrity
 from rlx.number_format import deviation, plain
 from rlx.study.approval import approval

@@ -19,7 +19,7 @@ from rlx.launch.study_jobs.checkpoint_hashes import checkpoint_hash
 from rlx.loop.study import measure_scores
 from rlx.loop.study.evaluator import StudyEvaluator, figures_again
 from rlx.loop.study.evidence_checks import altered_files
-from rlx.loop.study.next_action import next_step
+from rlx.loop.study.step_commands import next_step
 from rlx.runs.run import Run
 from rlx.study.approval.approval import forgery_risks
 from rlx.study.ledger import ledger as ledgers

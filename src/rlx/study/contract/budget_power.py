@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from rlx.compare.power import detectable_effect
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.number_format import counted, figure
 from rlx.study.contract.contract import ContractBudget, Metric
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlx import files
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.config.schema import Experiment
 from rlx.study.approval.approval import default_level
 from rlx.study.contract import fixes

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
 
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.errors import Refused
 from rlx.study.budget import Amount
 from rlx.study.ledger.ledger import Event, Ledger

@@ -10,7 +10,7 @@ import pytest
 
 from rlx.errors import Refused
 from rlx.loop.study.agent.autoloop import RESTARTS, Drive
-from rlx.loop.study.next_action import next_step
+from rlx.loop.study.step_commands import next_step
 from tests.loop.mill import Mill
 from tests.loop.told import WISHES, Told
 

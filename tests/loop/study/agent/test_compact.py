@@ -7,7 +7,7 @@ import pytest
 from rlx.command import Command, rlx
 from rlx.loop.study.agent.compact import in_short
 from rlx.loop.study.agent.ideas import Idea
-from rlx.loop.study.next_action import Step
+from rlx.loop.study.step_commands import Step
 from rlx.study.moves import Move, MoveKind
 
 SCHEMA, FILE = rlx("schema", "candidate"), rlx("propose", "--file", "candidate.json")

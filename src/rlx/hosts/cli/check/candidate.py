@@ -18,7 +18,7 @@ def arguments(parser: Parser) -> None:
 
 def run(args: Args) -> Data:
     from rlx.launch.study_jobs.launch_candidate import check
-    from rlx.loop.study.next_action import next_step_of
+    from rlx.loop.study.step_commands import next_step_of
     from rlx.loop.study.verdict_notes import other_base
 
     obey_trust(args)

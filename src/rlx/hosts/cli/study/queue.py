@@ -26,7 +26,7 @@ def arguments(parser: Parser) -> None:
 def run(args: Args) -> Data:
     from rlx.hosts.cli.progress import follow
     from rlx.loop.study import queue
-    from rlx.loop.study.next_action import next_step
+    from rlx.loop.study.step_commands import next_step
 
     refuse_below_one(args, "most")
     study = find_study(args.study)

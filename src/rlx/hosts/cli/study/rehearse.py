@@ -17,8 +17,8 @@ def arguments(parser: Parser) -> None:
 
 
 def run(args: Args) -> Data:
-    from rlx.loop.study.next_action import next_step
     from rlx.loop.study.rehearse import Rehearsal
+    from rlx.loop.study.step_commands import next_step
 
     obey_trust(args)
     study = find_study(args.study)

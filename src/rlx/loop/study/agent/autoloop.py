@@ -18,7 +18,7 @@ from rlx.launch.study_jobs import launch_candidate
 from rlx.launch.study_jobs.launch_candidate import LaunchOrder
 from rlx.loop.study import baseline, decide, queue, write_report
 from rlx.loop.study.measure_scores import Say
-from rlx.loop.study.next_action import Step, next_steps, situation_of
+from rlx.loop.study.step_commands import Step, next_steps, situation_of
 from rlx.runs.run import Run
 from rlx.study.contract import fixes
 from rlx.study.moves import Move

@@ -11,7 +11,7 @@ from rlx.loop.study.agent.answer_size import TEXT_LENGTHS, does_fit, with_short_
 from rlx.loop.study.agent.history import lessons, mean_score, rounded, told_lines
 from rlx.loop.study.agent.ideas import SHOWN, Idea, best_ideas
 from rlx.loop.study.agent.short_way import is_written_down, short_way
-from rlx.loop.study.next_action import PROPOSAL, Step, next_steps, situation_of
+from rlx.loop.study.step_commands import PROPOSAL, Step, next_steps, situation_of
 from rlx.loop.study.study_status import brief, findings, status_of
 from rlx.loop.study.verify import integrity
 from rlx.study.candidate.candidate import BASELINE

@@ -18,7 +18,7 @@ from typing import Any
 from rlx import files
 from rlx.errors import NotFound, RlxError
 from rlx.loop.study.agent.history import Lesson, lessons, repeats, short_key
-from rlx.loop.study.next_action import Step, situation_of
+from rlx.loop.study.step_commands import Step, situation_of
 from rlx.runs.run import Run
 from rlx.study.candidate import candidate as candidates
 from rlx.study.candidate import candidate_experiment, path_patterns

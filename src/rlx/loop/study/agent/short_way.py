@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlx.command import Command, rlx
-from rlx.loop.study.next_action import PROPOSAL, Step
+from rlx.loop.study.step_commands import PROPOSAL, Step
 
 
 def short_way(step: Step, study: tuple[str, ...], *, idea: str = "", racers: Sequence[str] = ()) -> Command:

@@ -24,8 +24,8 @@ from rlx.loop.study.agent.history import change_text, mean_score, rounded
 from rlx.loop.study.agent.ideas import best_idea
 from rlx.loop.study.agent.short_way import short_way
 from rlx.loop.study.measure_scores import Say
-from rlx.loop.study.next_action import Step, next_steps, situation_of
 from rlx.loop.study.propose import propose, withdraw
+from rlx.loop.study.step_commands import Step, next_steps, situation_of
 from rlx.runs.run import Run
 from rlx.study.candidate.candidate import BASELINE, Candidate
 from rlx.study.ledger.state import State

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rlx.command import Command
-from rlx.loop.study.next_action import Step, StepWriter
+from rlx.loop.study.step_commands import Step, StepWriter
 from rlx.study.contract.contract import Contract
 from rlx.study.refusal import Refusal
 from rlx.study.situation import CandidateFacts, Facts, Situation

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from rlx import files
 from rlx.command import Command, rlx
-from rlx.compare.race_rule import RULE
+from rlx.compare.race_thresholds import RULE
 from rlx.errors import FileDamaged
 from rlx.launch.study_jobs.candidate_check import changes_code, content_hash, plan_hash
 from rlx.launch.study_jobs.gate_facts import approval_problems
