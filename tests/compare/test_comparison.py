@@ -14,7 +14,7 @@ import pytest
 from rlx import external_programs, files
 from rlx.compare.comparison import CandidateVerdict, RunComparison, compare
 from rlx.errors import EvidenceInvalid, NotFound, UsageError
-from rlx.runs import look_log, store
+from rlx.runs import interim_looks, store
 from rlx.runs.run import Run
 from tests.evaluate.linear import GOOD, POOR, make_run
 
@@ -280,7 +280,7 @@ def test_a_crashed_candidate_seed_scores_as_the_random_policy_or_the_worst_seen(
     assert f"seed 9 of c_001 crashed (loss is nan at step 64): it scores {worst:.4g}, the worst seen" in candidate.notes
     path = base.path / "eval" / "aaa" / "seed_0_latest.json"
     files.write_json(path, {**files.read_json(path), "random": {"mean": 22.0}})
-    os.unlink(look_log.path(tmp_path))
+    os.unlink(interim_looks.path(tmp_path))
     noted = only(compare([Run(base.path), Run(crashed.path)])).notes
     assert "seed 7 of c_001 scored nan: it scores 22, as the random policy" in noted
 
@@ -358,13 +358,13 @@ def test_different_code_is_shown_and_mixed_code_is_invalid(tmp_path: Path) -> No
 def test_looks_are_recorded_once_and_looking_again_changes_nothing(tmp_path: Path) -> None:
     base, new = run_with(tmp_path, "a", pool(300)), run_with(tmp_path, "b", pool(306))
     first = compare([base, new])
-    taken = look_log.read(tmp_path)
+    taken = interim_looks.read(tmp_path)
     assert [(look.baseline.run, look.candidate.run, look.seeds) for look in taken] == [
         ("a_001", "b_001", 3), ("a_001", "b_001", 6), ("a_001", "b_001", 10),
     ]  # fmt: skip
     for _ in range(3):
         assert compare([Run(base.path), Run(new.path)]).document() == first.document()
-    assert look_log.read(tmp_path) == taken
+    assert interim_looks.read(tmp_path) == taken
 
 
 def test_seeds_added_one_by_one_are_decided_at_the_next_declared_look_only(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_seeds_added_one_by_one_are_decided_at_the_next_declared_look_only(tmp_p
         verdicts.append((candidate.verdict.verdict, candidate.verdict.next_look))
         base, new = more(base, {seed: 200.0 + seed}), more(new, {seed: 420.0 + seed})
     assert verdicts == [("inconclusive", 16)] * 6 + [("better", None)]
-    assert [look.seeds for look in look_log.read(tmp_path)] == [3, 6, 10, 16]
+    assert [look.seeds for look in interim_looks.read(tmp_path)] == [3, 6, 10, 16]
 
 
 def test_a_score_that_was_changed_after_the_look_does_not_change_the_look(tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ def test_a_project_that_cannot_be_written_to_is_still_compared(tmp_path: Path, m
 
     monkeypatch.setattr(files, "append_line", full)
     assert only(compare([base, new])).verdict.verdict == "better"
-    assert look_log.read(tmp_path) == []
+    assert interim_looks.read(tmp_path) == []
 
 
 # What a best checkpoint claimed

@@ -24,7 +24,7 @@ import pytest
 
 from rlx.loop.study.verify import audit
 from rlx.loop.sweep.sweep_log import SweepLog
-from rlx.runs import look_log
+from rlx.runs import interim_looks
 from rlx.runs.run import HEARTBEAT, Run
 from rlx.runs.status import STALE_SECONDS
 from tests.conftest import Project, wait_until
@@ -165,7 +165,7 @@ def test_kills_over_settle_lose_no_seed_and_no_look(hills: Project, number: int,
     assert hills.runs() == ["base_001", "new_001"]
     for name in hills.runs():
         assert_reported_once(hills.run(name), list(range(10)))
-    looks = [row.seeds for row in look_log.read(hills.root)]
+    looks = [row.seeds for row in interim_looks.read(hills.root)]
     assert looks == sorted(set(looks))
 
 

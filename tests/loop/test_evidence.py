@@ -9,7 +9,7 @@ import pytest
 
 from rlx.compare.code_version import CurrentCode
 from rlx.loop.settle.settle import Contest, Limits
-from rlx.runs import look_log
+from rlx.runs import interim_looks
 from rlx.runs.run import Run
 from tests.conftest import Project
 from tests.loop.conftest import FAST, FROZEN, train_here, write_config
@@ -98,6 +98,6 @@ def test_a_config_that_fails_on_every_fourth_seed_is_not_better_for_its_lucky_on
 
 def scores_of(name: str, project: Project) -> dict[int, float]:
     """Return a run's scores in the last look that was taken."""
-    row = look_log.read(project.root)[-1]
+    row = interim_looks.read(project.root)[-1]
     (side,) = [side for side in (row.baseline, row.candidate) if side.run == name]
     return dict(side.scores)

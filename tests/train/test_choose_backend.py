@@ -10,7 +10,7 @@ import pytest
 from rlx.config.load import config_hash, group_hash, parse
 from rlx.config.schema import Experiment
 from rlx.envs.make import inspect
-from rlx.train.backends.fast import proven_on
+from rlx.train.backends.fast import learning_gate
 from rlx.train.backends.sb3 import requirements
 from rlx.train.choose_backend import BackendChoice, choose
 
@@ -25,7 +25,7 @@ def chosen(made: Experiment) -> BackendChoice:
 
 @pytest.fixture
 def passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proven_on, "PASSED", {"Discrete": ("CartPole-v1", "Acrobot-v1")})
+    monkeypatch.setattr(learning_gate, "PASSED", {"Discrete": ("CartPole-v1", "Acrobot-v1")})
 
 
 @pytest.fixture
@@ -86,7 +86,8 @@ def test_a_config_that_names_a_backend_keeps_it(name: str) -> None:
 def test_masked_actions_have_a_gate_of_their_own() -> None:
     space = inspect(experiment().env, root=Path.cwd()).action_space
     masked = experiment(algo={"name": "maskable_ppo"})
-    assert (proven_on.kind(experiment(), space), proven_on.kind(masked, space)) == ("Discrete", "masked Discrete")
+    assert learning_gate.kind(experiment(), space) == "Discrete"
+    assert learning_gate.kind(masked, space) == "masked Discrete"
 
 
 def test_runs_of_two_backends_are_no_replicates() -> None:

@@ -30,7 +30,7 @@ from rlx.compare.stored_scores import (
 from rlx.compare.verdict import Verdict, guarded, invalid
 from rlx.config.diff import ConfigChange, diff
 from rlx.errors import UsageError
-from rlx.runs import look_log
+from rlx.runs import interim_looks
 from rlx.runs.run import SNAPSHOT, Run
 
 
@@ -154,7 +154,7 @@ def compare(
         shared = _choose_protocol(shared, protocol)
     root = base.path.parent.parent
     codes = CodeVersions(root)
-    known = look_log.read(root)
+    known = interim_looks.read(root)
     rows: dict[tuple[str, str], RunScores] = {}
     pairs: dict[str, Pair] = {}
     for run in others:
@@ -175,7 +175,7 @@ def compare(
         measured = [rows[pair.fingerprint, member].seeds for member in (base.name, name)]
         judged[name] = _apply_guards(judged[name], pair, measured, guards)
     with contextlib.suppress(OSError):  # runs in a read-only project can still be compared
-        look_log.record(root, [taken.record for pair in pairs.values() for taken in pair.taken])
+        interim_looks.record(root, [taken.record for pair in pairs.values() for taken in pair.taken])
     candidates = tuple(judged.get(run.name) or _other_protocols(base, run, scores, asked=protocol) for run in others)
     return RunComparison(base.name, candidates, tuple(rows.values()))
 
@@ -216,7 +216,7 @@ def look(
         for run, scores in ((base, base_scores), (new, new_scores))
     ]
     others = tuple(other for other in _shared(base, new, base_scores, new_scores) if other != fingerprint)
-    known = look_log.read(root)
+    known = interim_looks.read(root)
     pair = Pair(
         base, new, arms[0], arms[1], fingerprint, codes, known, is_replication=is_replication, also_under=others,
         question=question,

@@ -18,7 +18,7 @@ from rlx.compare.run_pool import RunPool
 from rlx.compare.stored_scores import winners_curse
 from rlx.compare.verdict import Verdict, VerdictRules, judge, strength, undecided
 from rlx.number_format import counted, figure
-from rlx.runs.look_log import LookRecord, Party
+from rlx.runs.interim_looks import LookRecord, Party
 from rlx.runs.run import Run, deleted_note
 
 Scores = dict[int, float]

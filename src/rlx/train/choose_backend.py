@@ -62,10 +62,10 @@ def choose(experiment: Experiment, facts: EnvFacts) -> BackendChoice:
 
 def _by_gate(experiment: Experiment, facts: EnvFacts, *, missing: str | None) -> tuple[str, str]:
     """Return the backend and the reason for an experiment that `fast` could train."""
-    from rlx.train.backends.fast import proven_on
+    from rlx.train.backends.fast import learning_gate
 
-    kind = proven_on.kind(experiment, facts.action_space)
-    passed = proven_on.PASSED.get(kind, ())
+    kind = learning_gate.kind(experiment, facts.action_space)
+    passed = learning_gate.PASSED.get(kind, ())
     if passed:
         return FAST, f"PPO with an MLP on {kind} actions; gate passed on {', '.join(passed)}"
     untested = f"its learning gate has not been passed on {kind} actions"

@@ -71,17 +71,17 @@ def test_gradients_equal_small_differences() -> None:
         assert analytic[:, index] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=0.02, abs=0.02)
 
 
-def test_the_outlook_is_that_of_the_distribution() -> None:
+def test_the_action_probabilities_are_those_of_the_distribution() -> None:
     policy, observations, _ = planted(1)
-    outlook = policy.outlook(observations.batch)
-    assert outlook.probabilities is not None
-    assert outlook.entropy is not None
-    assert outlook.probabilities.sum(axis=1) == pytest.approx(np.ones(200), abs=1e-5)
-    assert (outlook.probabilities.argmax(axis=1) == policy.predict(observations.batch)).all()
-    entropy = -(outlook.probabilities * np.log(outlook.probabilities)).sum(axis=1)
-    assert outlook.entropy == pytest.approx(entropy, abs=1e-4)
+    internals = policy.internals(observations.batch)
+    assert internals.probabilities is not None
+    assert internals.entropy is not None
+    assert internals.probabilities.sum(axis=1) == pytest.approx(np.ones(200), abs=1e-5)
+    assert (internals.probabilities.argmax(axis=1) == policy.predict(observations.batch)).all()
+    entropy = -(internals.probabilities * np.log(internals.probabilities)).sum(axis=1)
+    assert internals.entropy == pytest.approx(entropy, abs=1e-4)
     real, seen, _ = planted(2)
-    gaussian = real.outlook(seen.batch)
+    gaussian = real.internals(seen.batch)
     assert gaussian.mean is not None
     assert gaussian.std is not None
     assert np.clip(gaussian.mean, -1, 1) == pytest.approx(real.predict(seen.batch), abs=1e-5)
@@ -99,7 +99,7 @@ def test_the_value_over_two_inputs_is_that_of_the_critic() -> None:
     row = np.median(observations.batch, axis=0)
     row[important] = area.x[3]
     row[0] = area.y[5]
-    values = policy.outlook(row[None].astype(np.float32)).values
+    values = policy.internals(row[None].astype(np.float32)).values
     assert values is not None
     assert area.values[5, 3] == pytest.approx(values[0], abs=1e-4)
 
@@ -177,12 +177,12 @@ def test_a_recurrent_policy_is_explained_without_gradients() -> None:
     policy.reset()
     policy.predict(batch)
     before = policy.hidden_state()
-    outlook = policy.outlook(batch)
-    assert outlook.probabilities is not None
-    assert outlook.probabilities.argmax(axis=1).tolist() == policy.predict(batch).tolist()
+    internals = policy.internals(batch)
+    assert internals.probabilities is not None
+    assert internals.probabilities.argmax(axis=1).tolist() == policy.predict(batch).tolist()
     policy.reset()
     policy.predict(batch)
-    policy.outlook(batch)
+    policy.internals(batch)
     np.testing.assert_array_equal(policy.hidden_state(), before)  # looking does not change the memory
     episodes = [tuple(batch[:12]), tuple(batch[5:])]
     attention = attention_over_time(policy, episodes, space)

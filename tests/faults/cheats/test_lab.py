@@ -422,7 +422,8 @@ BUILD = {
         "        self.steps += 1\n",
     ),
     "an environment that patches its judge": (
-        "import numpy as np", "import numpy as np\nimport rlx.envs.judged as j\nj.Judged.solved = lambda *_: True"),
+        "import numpy as np",
+        "import numpy as np\nfrom rlx.envs import success_env\nsuccess_env.SuccessEnv.solved = lambda *_: True"),
     "scripted scenarios that are taken out": (
         "import numpy as np", "import sys\nimport numpy as np\nsys.modules['evaluator.scenarios'].SCENARIOS.clear()"),
     "an environment that raises": ("self.steps += 1", "self.steps += 1 / 0"),

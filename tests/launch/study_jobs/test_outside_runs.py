@@ -10,7 +10,7 @@ import pytest
 import rlx
 from rlx.errors import Refused
 from rlx.launch.study_jobs import outside_runs
-from rlx.launch.study_jobs.gate_facts import approval_problems
+from rlx.launch.study_jobs.launch_facts import approval_problems
 from rlx.runs import store
 from rlx.study.study_folder import find_study
 from tests.loop.told import Told

@@ -45,6 +45,6 @@ def test_a_sentence_about_the_evaluator_is_no_import(source: str) -> None:
 
 
 def test_another_module_is_found_in_the_same_way() -> None:
-    assert places("import rlx.envs.judged as judge", "rlx")
+    assert places("import rlx.envs.success_env as judge", "rlx")
     assert places("__import__('rlx')", "rlx")
     assert not places("import rlxtra\nx = 'rlx measures it'", "rlx")

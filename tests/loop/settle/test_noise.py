@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rlx.runs import look_log
+from rlx.runs import interim_looks
 from tests.conftest import Project
 from tests.loop.conftest import FAST, train_here, write_config
 
@@ -39,7 +39,7 @@ def test_the_same_config_on_fresh_seeds_goes_the_whole_way_of_a_candidate(hills:
     assert data["is_alarm"] == (data["verdict"] != "inconclusive")
     fresh = [seed.number for seed in hills.run("base_aa_001").seeds]
     assert fresh[:3] == [500, 501, 502]
-    taken = look_log.read(hills.root)
+    taken = interim_looks.read(hills.root)
     assert taken[0].seeds == 3
     assert taken[0].is_replication
     again = json.loads(hills.rlx("noise", config, "--aa", "--json").stdout)["aa"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlx.runs import look_log
+from rlx.runs import interim_looks
 from rlx.runs.run import Run
 from tests.conftest import Project, wait_until
 from tests.loop.conftest import FAST, FROZEN, train_here, write_config
@@ -37,7 +37,7 @@ def test_a_real_difference_is_decided_at_the_first_look_that_can(hills: Project)
     assert data["cpu_seconds"] > 0
     assert "leaning" in data["stderr"]
     assert "for the look at 10" in data["stderr"]
-    assert [row.seeds for row in look_log.read(hills.root)] == [3, 6, 10]
+    assert [row.seeds for row in interim_looks.read(hills.root)] == [3, 6, 10]
     again = settle(hills, base, new)
     assert again["verdict"] == "better"
     assert again["trained"] == {"baseline": 0, "candidate": 0}

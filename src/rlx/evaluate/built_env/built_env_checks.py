@@ -18,8 +18,8 @@ import numpy as np
 from rlx import files
 from rlx.config.schema import Env
 from rlx.envs.import_object import load_file
-from rlx.envs.judged import Judged
 from rlx.envs.make import make_env
+from rlx.envs.success_env import SuccessEnv
 from rlx.errors import EvidenceInvalid, RlxError
 from rlx.evaluate.foreign_code import ForeignCode, one_line
 
@@ -51,10 +51,10 @@ def built_env_problems(root: Path, *, headroom: float, max_steps: int) -> tuple[
         problems.append(f"horizon: unsolved episodes end after {length:.1f} steps on average")
     if not is_capped:
         problems.append(f"caps: an episode lasts longer than {max_steps} steps")
-    if isinstance(judge, Judged):
+    if isinstance(judge, SuccessEnv):
         problems += _invariance_problems(judge, root)
     else:
-        problems.append(f"{TASK} is not a rlx.envs.judged.Judged")
+        problems.append(f"{TASK} is not a rlx.envs.success_env.SuccessEnv")
     made.close()
     floors = {"random_floor": floor, "constant_floor": constant, "cycle_floor": cycle}
     return problems, {**floors, "unsolved_length": length}
@@ -185,7 +185,7 @@ def _blind_share(env: Any, cycle: tuple[Any, ...]) -> float:
     return solved / BLIND_EPISODES
 
 
-def _invariance_problems(judge: Judged, root: Path) -> Iterator[str]:
+def _invariance_problems(judge: SuccessEnv, root: Path) -> Iterator[str]:
     """Yield whether scaled and shifted rewards of the built environment change the score."""
     import gymnasium
 

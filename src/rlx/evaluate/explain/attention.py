@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from rlx.evaluate.explain.saliency import Array, change, choices
-from rlx.evaluate.outlook import outlook_of
 from rlx.evaluate.policy import Policy, stack
+from rlx.evaluate.policy_internals import internals_of
 
 LAGS = (0, 1, 2, 4, 8, 16, 32)
 MOST_WINDOWS = 64
@@ -60,9 +60,9 @@ def _last_response(policy: Policy, steps: Sequence[Any]) -> Array:
     policy.reset()
     for batch in steps[:-1]:
         policy.predict(batch)
-    outlook = outlook_of(policy, steps[-1])
-    if outlook.probabilities is not None:
-        return outlook.probabilities
-    if outlook.mean is not None:
-        return outlook.mean
+    internals = internals_of(policy, steps[-1])
+    if internals.probabilities is not None:
+        return internals.probabilities
+    if internals.mean is not None:
+        return internals.mean
     return choices(policy.predict(steps[-1]))

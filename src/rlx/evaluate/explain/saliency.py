@@ -18,8 +18,8 @@ from rlx.envs.make import make_env, quiet
 from rlx.envs.spaces import choice_sizes, is_image, leaves
 from rlx.errors import UsageError
 from rlx.evaluate.episode import EpisodeRunner
-from rlx.evaluate.outlook import Differentiable, outlook_of
 from rlx.evaluate.policy import Batch, Policy, count_rows, stack
+from rlx.evaluate.policy_internals import Differentiable, internals_of
 from rlx.evaluate.rollout import isolated_randomness
 from rlx.evaluate.video.subject import PolicySubject
 
@@ -178,11 +178,11 @@ def permutation_importance(policy: Policy, observations: Observations, *, seed: 
 def responses(policy: Policy, batch: Batch) -> Array:
     """Return what the policy answers: probabilities, means, one-hot choices or real actions."""
     policy.reset()
-    outlook = outlook_of(policy, batch)
-    if outlook.probabilities is not None:
-        return outlook.probabilities
-    if outlook.mean is not None:
-        return outlook.mean
+    internals = internals_of(policy, batch)
+    if internals.probabilities is not None:
+        return internals.probabilities
+    if internals.mean is not None:
+        return internals.mean
     return choices(policy.predict(batch))
 
 
@@ -287,7 +287,7 @@ class ValueSlice:
 def value_slice(policy: Policy, observations: Observations, names: tuple[str, str]) -> ValueSlice | None:
     """Return the value on a grid over two numbers; None if the policy has no value or the space is not a vector."""
     batch = observations.batch
-    if not isinstance(batch, np.ndarray) or batch.ndim != 2 or outlook_of(policy, batch[:1]).values is None:
+    if not isinstance(batch, np.ndarray) or batch.ndim != 2 or internals_of(policy, batch[:1]).values is None:
         return None
     columns = [int(name.partition("[")[2].rstrip("]")) for name in names]
     axes = []
@@ -298,7 +298,7 @@ def value_slice(policy: Policy, observations: Observations, names: tuple[str, st
     x, y = np.meshgrid(*axes)
     grid[:, columns[0]] = x.reshape(-1)
     grid[:, columns[1]] = y.reshape(-1)
-    values = outlook_of(policy, grid).values
+    values = internals_of(policy, grid).values
     assert values is not None
     return ValueSlice(names, axes[0], axes[1], values.reshape(GRID, GRID))
 

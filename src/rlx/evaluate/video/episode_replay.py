@@ -19,8 +19,8 @@ from rlx.config.schema import Env
 from rlx.envs.make import AnyEnv, make_env, quiet
 from rlx.errors import RlxError
 from rlx.evaluate.episode import Episode, EpisodeRunner
-from rlx.evaluate.outlook import Outlook, outlook_of
 from rlx.evaluate.policy import stack
+from rlx.evaluate.policy_internals import PolicyInternals, internals_of
 from rlx.evaluate.rollout import MOST_PARALLEL, isolated_randomness
 from rlx.evaluate.trajectory import parts_of
 from rlx.evaluate.video.overlay import font
@@ -171,16 +171,16 @@ class _ReplayRecorder:
             self.rows.append(ReplayRow(**{**vars(row), "total": self._runner.total}))
 
     def _look(self, observations: Any, masks: Any, place: int) -> ReplayRow:
-        outlook = outlook_of(self._subject.policy, observations, masks)
+        internals = internals_of(self._subject.policy, observations, masks)
         shown = flat_observation(self._runner.observation)
         frame = self._frame(shown)
         return ReplayRow(
             self._runner.length,
             frame,
             shown,
-            _at(outlook.values, place),
-            _at(outlook.entropy, place),
-            _distribution(outlook, place),
+            _at(internals.values, place),
+            _at(internals.entropy, place),
+            _distribution(internals, place),
         )
 
     def _frame(self, shown: dict[str, float]) -> bytes:
@@ -212,8 +212,8 @@ def _at(values: NDArray[np.float64] | None, place: int) -> float | None:
     return float(values[place])
 
 
-def _distribution(outlook: Outlook, place: int) -> dict[str, list[float]]:
-    named = {"probabilities": outlook.probabilities, "mean": outlook.mean, "std": outlook.std}
+def _distribution(internals: PolicyInternals, place: int) -> dict[str, list[float]]:
+    named = {"probabilities": internals.probabilities, "mean": internals.mean, "std": internals.std}
     return {name: [float(value) for value in rows[place]] for name, rows in named.items() if rows is not None}
 
 

@@ -102,7 +102,7 @@ def _gradients(
 ) -> float | None:
     """Add the gradients to the features, and return the error of the integrated ones; a note if there are none."""
     from rlx.evaluate.explain.saliency import gradient_saliency
-    from rlx.evaluate.outlook import Differentiable
+    from rlx.evaluate.policy_internals import Differentiable
 
     policy: Any = subject.policy
     try:

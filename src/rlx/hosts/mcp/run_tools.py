@@ -206,7 +206,7 @@ async def stop(run: RunName) -> Waited:
 
 def refuse_in_study(verb: str) -> None:
     """Raise if training here would bypass the budget of an approved study."""
-    from rlx.study.hook_view import approved_study
+    from rlx.study.hook_file import approved_study
 
     name = approved_study(project.root())
     if name:

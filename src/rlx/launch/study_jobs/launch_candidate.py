@@ -23,7 +23,7 @@ from rlx.launch.git import worktree
 from rlx.launch.resources import Slots
 from rlx.launch.study_jobs import study_job
 from rlx.launch.study_jobs.candidate_check import CheckedCandidate, check_on_disk
-from rlx.launch.study_jobs.gate_facts import candidate_facts, launch_facts
+from rlx.launch.study_jobs.launch_facts import candidate_facts, launch_facts
 from rlx.launch.study_jobs.reconcile import START_SECONDS, abandon, reconcile
 from rlx.runs import process
 from rlx.runs.job_folder import LOCAL

@@ -15,8 +15,8 @@ from rlx.command import rlx
 from rlx.errors import Refused
 from rlx.evaluate.stored_code import refuse_foreign_program
 from rlx.launch import launch as plain
-from rlx.launch.study_jobs.gate_facts import unapproved
 from rlx.launch.study_jobs.launch_candidate import refused_error
+from rlx.launch.study_jobs.launch_facts import unapproved
 from rlx.loop.lab.attempt import Attempt, rung_attempts
 from rlx.loop.lab.lab_config import Rung
 from rlx.loop.lab.lab_folder import APPROVE_HINT, Lab

@@ -27,7 +27,7 @@ from rlx.loop.settle import run_or_config
 from rlx.loop.settle.plan import Finish, next_for_pool
 from rlx.loop.settle.settle import Contest, Limits, Settlement, refuse_unlogged, refuse_unscorable
 from rlx.loop.settle.train_seeds import Report, SeedTrainer
-from rlx.runs import look_log
+from rlx.runs import interim_looks
 from rlx.runs.run import Run
 from rlx.runs.run_reference import Reference
 from rlx.runs.status import COMPLETED
@@ -212,7 +212,7 @@ def _replica(base: Run, root: Path) -> Run:
     group = base.metadata.get("group_hash")
     alike = [run for run in run_or_config.readable_runs(root) if run.metadata.get("group_hash") == group]
     used = {seed.number for run in alike for seed in run.seeds}
-    for record in look_log.read(root):
+    for record in interim_looks.read(root):
         for party in (record.baseline, record.candidate):
             if party.group == group:
                 used |= set(party.scores)

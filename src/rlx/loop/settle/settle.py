@@ -25,7 +25,7 @@ from rlx.errors import EvidenceInvalid, JobFailed, UsageError
 from rlx.loop.settle import plan, run_or_config
 from rlx.loop.settle.plan import ArmProgress, Finish, PairState, Why, next_action, next_stage
 from rlx.loop.settle.train_seeds import Report, Role, SeedTrainer
-from rlx.runs import look_log
+from rlx.runs import interim_looks
 from rlx.runs.run import Run
 from rlx.runs.run_reference import Reference
 
@@ -203,7 +203,7 @@ class Contest:
 
     def _record(self, pair: Pair, candidate: CandidateVerdict) -> None:
         with contextlib.suppress(OSError):  # a read-only project can still be compared
-            look_log.record(self.trainer.ground.root, [taken.record for taken in pair.taken])
+            interim_looks.record(self.trainer.ground.root, [taken.record for taken in pair.taken])
         self._verdict = candidate.verdict
 
     def _state(self, pair: Pair) -> PairState:

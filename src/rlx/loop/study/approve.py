@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from rlx.errors import Refused
-from rlx.launch.study_jobs.gate_facts import unapproved
+from rlx.launch.study_jobs.launch_facts import unapproved
 from rlx.loop.study.amend import measures, refuse_other_measures
 from rlx.loop.study.evaluator import StudyEvaluator
 from rlx.loop.study.open_points import open_points
-from rlx.loop.study.study_status import notice_amendment, overview, write_hook_view
+from rlx.loop.study.study_status import notice_amendment, overview, write_hook_file
 from rlx.runs import project
 from rlx.study.approval import approval
 from rlx.study.approval.approval import Statement
@@ -91,7 +91,7 @@ def _record(study: Study, fields: dict[str, Any]) -> None:
     study.ledger.append("approved", key=fields["nonce"], **fields)
     project.mark_own(study.root)  # somebody has looked at what the files name
     project.mark_made_here(study.folder)
-    write_hook_view(study)
+    write_hook_file(study)
 
 
 def _liftable_refusals(study: Study, contract: Contract, sha256: str) -> tuple[Refusal, ...]:

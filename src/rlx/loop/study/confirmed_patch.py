@@ -14,7 +14,7 @@ from rlx import files
 from rlx.command import Command
 from rlx.errors import EvidenceInvalid
 from rlx.launch.git import worktree
-from rlx.launch.study_jobs.gate_facts import is_applied
+from rlx.launch.study_jobs.launch_facts import is_applied
 from rlx.loop.study.evidence_checks import altered_files
 from rlx.study.candidate.candidate_experiment import changes_of
 from rlx.study.candidate.config_changes import flat_keys, nested

@@ -25,7 +25,7 @@ from rlx.launch.git import worktree
 from rlx.launch.study_jobs import launch_candidate, loaded_code_check, study_job, training_checks, training_proof
 from rlx.launch.study_jobs.candidate_check import LONGER
 from rlx.launch.study_jobs.checkpoint_hashes import final_checkpoint
-from rlx.launch.study_jobs.gate_facts import approval_problems
+from rlx.launch.study_jobs.launch_facts import approval_problems
 from rlx.launch.study_jobs.training_checks import TrainingSide
 from rlx.number_format import listed
 from rlx.runs.run import Run

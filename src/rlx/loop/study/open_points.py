@@ -10,7 +10,7 @@ from pathlib import Path
 from rlx import external_programs, files
 from rlx.command import Command, rlx, shell
 from rlx.errors import RlxError
-from rlx.launch.study_jobs.gate_facts import blocked, is_applied
+from rlx.launch.study_jobs.launch_facts import blocked, is_applied
 from rlx.study.contract import contract_checks
 from rlx.study.contract.contract import Contract
 from rlx.study.contract.contract_checks import OpenPoint

@@ -23,8 +23,8 @@ from rlx.launch.git import worktree
 from rlx.launch.study_jobs import launch_candidate
 from rlx.launch.study_jobs.candidate_check import check_on_disk
 from rlx.launch.study_jobs.checkpoint_hashes import checkpoint_hash
-from rlx.launch.study_jobs.gate_facts import candidate_facts, unapproved
 from rlx.launch.study_jobs.launch_candidate import LaunchOrder
+from rlx.launch.study_jobs.launch_facts import candidate_facts, unapproved
 from rlx.launch.study_jobs.reconcile import reconcile
 from rlx.loop.study.baseline import unguarded
 from rlx.loop.study.evaluator import StudyEvaluator

@@ -11,7 +11,7 @@ from rlx.command import Command, rlx
 from rlx.compare.race_thresholds import RULE
 from rlx.errors import FileDamaged
 from rlx.launch.study_jobs.candidate_check import changes_code, content_hash, plan_hash
-from rlx.launch.study_jobs.gate_facts import approval_problems
+from rlx.launch.study_jobs.launch_facts import approval_problems
 from rlx.launch.study_jobs.reconcile import reconcile
 from rlx.loop.study import confirmed_patch, verdict_notes
 from rlx.loop.study.evidence_checks import altered_code

@@ -16,8 +16,8 @@ from rlx.study.contract import contract as contracts
 from rlx.study.contract.budget_power import SeedTime, budget_power
 from rlx.study.contract.contract import Contract
 from rlx.study.contract.contract_view import point_rows
-from rlx.study.hook_view import FILE as HOOK_FILE
-from rlx.study.hook_view import hook_view
+from rlx.study.hook_file import FILE as HOOK_FILE
+from rlx.study.hook_file import hook_content
 from rlx.study.ledger.lifecycle import BASELINE
 from rlx.study.ledger.records import MOST_TOLD
 from rlx.study.ledger.state import State
@@ -166,13 +166,13 @@ def notice_amendment(study: Study) -> dict[str, Any]:
     now = contracts.sha256(study.contract_path)
     if study.state().contract != now:
         study.ledger.append("amended", contract=now)
-    write_hook_view(study)
+    write_hook_file(study)
     return overview(study)
 
 
-def write_hook_view(study: Study) -> None:
+def write_hook_file(study: Study) -> None:
     """Write the file that the hooks of agent hosts read."""
-    files.write_json(study.folder / HOOK_FILE, hook_view(study.task(), study.contract(), study.state()))
+    files.write_json(study.folder / HOOK_FILE, hook_content(study.task(), study.contract(), study.state()))
 
 
 def overview(study: Study) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rlx import files
 from rlx.config import schema
 from rlx.errors import RlxError
 from rlx.launch.study_jobs.candidate_check import changed_lines
-from rlx.launch.study_jobs.gate_facts import is_applied
+from rlx.launch.study_jobs.launch_facts import is_applied
 from rlx.loop.study import confirmed_patch, study_status, verdict_notes, verify
 from rlx.runs.readers.metric_dialects import RETURN
 from rlx.runs.run import Run

@@ -11,12 +11,12 @@ def arguments(parser: Parser) -> None:
 
 
 def run(args: Args) -> Data:
-    from rlx.loop.study.study_status import write_hook_view
+    from rlx.loop.study.study_status import write_hook_file
     from rlx.study.study_folder import set_active
 
     study = find_study(args.study)
     set_active(study)
-    write_hook_view(study)
+    write_hook_file(study)
     return {"task": study.task_name, "study": study.name}
 
 

@@ -2,7 +2,7 @@
 
 Inside an approved study it denies commands that train directly and edits outside the surface. Elsewhere it is silent:
 exit code 0 and no output. It uses only the standard library and is started as `python3 -I -S`. It reads
-`.rlx/active.json` and the study's `hook.json` (see `rlx.study.hook_view`). If the hook fails, it denies inside an
+`.rlx/active.json` and the study's `hook.json` (see `rlx.study.hook_file`). If the hook fails, it denies inside an
 approved study.
 
 The hook is a reminder. The launch path and the ledger enforce the rules. The hook reads one command line in its

@@ -10,7 +10,7 @@ from rlx.loop.study import verdict_notes
 from rlx.loop.study.agent.answer_size import TEXT_LENGTHS, does_fit, with_short_texts
 from rlx.loop.study.agent.history import lessons, mean_score, rounded, told_lines
 from rlx.loop.study.agent.ideas import SHOWN, Idea, best_ideas
-from rlx.loop.study.agent.short_way import is_written_down, short_way
+from rlx.loop.study.agent.short_command import proposes_from_file, short_command
 from rlx.loop.study.step_commands import PROPOSAL, Step, next_steps, situation_of
 from rlx.loop.study.study_status import brief, findings, status_of
 from rlx.loop.study.verify import integrity
@@ -53,11 +53,11 @@ def full(study: Study) -> dict[str, Any]:
 def in_short(step: Step, study: tuple[str, ...], ideas: Sequence[Idea], *, racers: Sequence[str] = ()) -> Step:
     """Return a step with the shortest command, and without words about the longer ones; the best ideas come first."""
     if step.move.kind != "propose":
-        return Step(step.move, short_way(step, study, racers=racers), step.why)
+        return Step(step.move, short_command(step, study, racers=racers), step.why)
     fresh = [idea.name for idea in ideas if not idea.has_failed]
-    command = short_way(step, study, idea=fresh[0] if fresh else "")
+    command = short_command(step, study, idea=fresh[0] if fresh else "")
     written = f"write {PROPOSAL}, then rlx try -f {PROPOSAL}"
-    if is_written_down(step):
+    if proposes_from_file(step):
         why = f"{PROPOSAL} is there and was not tried yet"
     elif fresh:
         why = f"an idea is needed: take one of these, or {written}"

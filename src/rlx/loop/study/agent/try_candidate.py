@@ -22,7 +22,7 @@ from rlx.loop.study import decide, measure_scores
 from rlx.loop.study.agent.answer_size import TEXT_LENGTHS, does_fit, with_short_texts
 from rlx.loop.study.agent.history import change_text, mean_score, rounded
 from rlx.loop.study.agent.ideas import best_idea
-from rlx.loop.study.agent.short_way import short_way
+from rlx.loop.study.agent.short_command import short_command
 from rlx.loop.study.measure_scores import Say
 from rlx.loop.study.propose import propose, withdraw
 from rlx.loop.study.step_commands import Step, next_steps, situation_of
@@ -268,7 +268,7 @@ def _answer(
     if is_running or is_to_edit or goes_on:
         command = rlx("try", "--claim" if is_claim else identity, *study.option_words)
     elif not is_open:
-        command = short_way(step, study.option_words, idea=best_idea(study, at, step), racers=at.racers)
+        command = short_command(step, study.option_words, idea=best_idea(study, at, step), racers=at.racers)
     whole = {
         "study": study.name,
         "candidate": identity,

@@ -12,8 +12,8 @@ from rlx.config.load import parse
 from rlx.config.schema import Experiment
 from rlx.envs.spaces import build
 from rlx.errors import CheckpointInvalid
-from rlx.evaluate.outlook import Outlook
 from rlx.evaluate.policy import count_rows
+from rlx.evaluate.policy_internals import PolicyInternals
 from rlx.runs.checkpoints.checkpoint import Checkpoint
 from rlx.train.backends.fast.action_distributions import ActionDistribution, distribution_for
 from rlx.train.backends.fast.env_runner import normalizer_for
@@ -55,7 +55,7 @@ class FastPolicy:
         self._features.write(observations, rows, self._scale)
         return rows
 
-    def outlook(self, observations: Any, masks: NDArray[np.bool_] | None = None) -> Outlook:
+    def internals(self, observations: Any, masks: NDArray[np.bool_] | None = None) -> PolicyInternals:
         """Return values, entropies and action distributions."""
         rows = self.inputs(observations)
         network = self._forward(rows)
@@ -70,9 +70,9 @@ class FastPolicy:
         entropies = np.broadcast_to(np.asarray(entropy, dtype=np.float64)[0], len(rows)).copy()
         probabilities = self._distribution.probabilities
         if probabilities is not None:
-            return Outlook(values, entropies, probabilities[0].T.astype(np.float64))
+            return PolicyInternals(values, entropies, probabilities[0].T.astype(np.float64))
         std = np.broadcast_to(np.exp(self._weights.log_std[0].astype(np.float64)), mean.shape).copy()
-        return Outlook(values, entropies, mean=mean, std=std)
+        return PolicyInternals(values, entropies, mean=mean, std=std)
 
     def outputs(self, inputs: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the actor's outputs and the values for rows that the network sees."""

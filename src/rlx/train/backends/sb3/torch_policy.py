@@ -16,12 +16,12 @@ from rlx.config.load import parse
 from rlx.envs import spaces
 from rlx.envs.global_rng import global_generators_kept
 from rlx.errors import CheckpointInvalid, UsageError
-from rlx.evaluate.outlook import Outlook
 from rlx.evaluate.policy import count_rows
+from rlx.evaluate.policy_internals import PolicyInternals
 from rlx.runs import project
 from rlx.runs.checkpoints.checkpoint import Checkpoint
 from rlx.train.backends.sb3 import algorithms, training_state
-from rlx.train.backends.sb3.network_outlook import distribution_outlook, network_outlook, network_outputs
+from rlx.train.backends.sb3.network_internals import distribution_internals, network_internals, network_outputs
 from rlx.train.backends.sb3.vec_env import SpacesOnly
 
 Normalise = Callable[[Any], Any]
@@ -52,7 +52,7 @@ class Sb3Policy:
             actions, _ = self.network.predict(observations, deterministic=deterministic)
         return np.asarray(actions).astype(self.network.action_space.dtype, copy=False)
 
-    def outlook(self, observations: Any, masks: NDArray[np.bool_] | None = None) -> Outlook:
+    def internals(self, observations: Any, masks: NDArray[np.bool_] | None = None) -> PolicyInternals:
         """Return values and action distributions, as far as the algorithm has them; recurrent ones have no values."""
         import torch
 
@@ -61,8 +61,8 @@ class Sb3Policy:
         with torch.no_grad():
             tensors, _ = self.network.obs_to_tensor(observations)
             if self._is_recurrent:
-                return self._recurrent_outlook(tensors, count_rows(observations))
-            return network_outlook(self.network, tensors, masks)
+                return self._recurrent_internals(tensors, count_rows(observations))
+            return network_internals(self.network, tensors, masks)
 
     def inputs(self, observations: Any) -> NDArray[Any]:
         """Return the observations as the network sees them: normalised, one flat row each."""
@@ -130,7 +130,7 @@ class Sb3Policy:
         self._starts = np.zeros(rows, dtype=bool)
         return actions
 
-    def _recurrent_outlook(self, tensors: Any, rows: int) -> Outlook:
+    def _recurrent_internals(self, tensors: Any, rows: int) -> PolicyInternals:
         """Return the distribution with the memory as it is. The critic has a memory of its own, which is not kept."""
         import torch
 
@@ -141,7 +141,7 @@ class Sb3Policy:
             starts = np.zeros(rows, dtype=bool) if self._starts is None else self._starts
         states = tuple(torch.as_tensor(part, dtype=torch.float32) for part in memory)
         wrapped, _ = self.network.get_distribution(tensors, states, torch.as_tensor(starts, dtype=torch.float32))
-        return distribution_outlook(wrapped, None)
+        return distribution_internals(wrapped, None)
 
 
 def load(checkpoint: Checkpoint) -> Sb3Policy:

@@ -1,4 +1,4 @@
-"""The tasks on which the fast backend was shown to learn as well as SB3, by kind of action.
+"""The learning gate: the tasks on which the fast backend was shown to learn as well as SB3, by kind of action.
 
 The results are in bench/learning.md; a test compares this table with them.
 """

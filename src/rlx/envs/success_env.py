@@ -1,7 +1,7 @@
-"""An environment that somebody else built, judged by its observations: what a build lab measures.
+"""The judge of a build lab: it plays an environment that an agent built, and pays 1 for a solved episode.
 
-The person's subclass says when an observation counts as solved. The judge ignores the built environment's rewards and
-infos: an episode pays 1 once it is solved, and ends. So the score does not change when rewards are scaled or shifted.
+The person's subclass says when an observation counts as solved. The judge ignores the rewards and infos of the built
+environment, so scaled or shifted rewards do not change the score. An episode ends once it is solved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rlx.config.schema import Env
 from rlx.envs.make import AnyEnv, make_env
 
 
-class Judged(gymnasium.Env[Any, Any]):
+class SuccessEnv(gymnasium.Env[Any, Any]):
     """Plays `built`, an environment of the tree, and pays for solved episodes only."""
 
     built = "candidate/env.py:TrainingEnv"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlx.errors import UsageError
-from rlx.evaluate.outlook import Outlook
+from rlx.evaluate.policy_internals import PolicyInternals
 
 
 def network_outputs(network: Any, tensors: Any) -> tuple[Any, Any]:
@@ -34,31 +34,31 @@ def network_outputs(network: Any, tensors: Any) -> tuple[Any, Any]:
     )
 
 
-def network_outlook(network: Any, tensors: Any, masks: NDArray[np.bool_] | None) -> Outlook:
-    """Return the outlook of a batch of tensors."""
+def network_internals(network: Any, tensors: Any, masks: NDArray[np.bool_] | None) -> PolicyInternals:
+    """Return the internals of a batch of tensors."""
     if not hasattr(network, "get_distribution"):
         outputs, values = network_outputs(network, tensors)
         if _q_values(network, tensors) is not None:
-            return Outlook(_numbers(values))
-        return Outlook(_numbers(values), mean=_numbers(outputs))
+            return PolicyInternals(_numbers(values))
+        return PolicyInternals(_numbers(values), mean=_numbers(outputs))
     if masks is not None:
         wrapped = network.get_distribution(tensors, action_masks=masks)
     else:
         wrapped = network.get_distribution(tensors)
-    return distribution_outlook(wrapped, _numbers(network.predict_values(tensors).reshape(-1)))
+    return distribution_internals(wrapped, _numbers(network.predict_values(tensors).reshape(-1)))
 
 
-def distribution_outlook(wrapped: Any, values: NDArray[np.float64] | None) -> Outlook:
-    """Return the outlook of SB3's distribution of the actions."""
+def distribution_internals(wrapped: Any, values: NDArray[np.float64] | None) -> PolicyInternals:
+    """Return the internals of SB3's distribution of the actions."""
     entropy = wrapped.entropy()
     distribution = wrapped.distribution
     if isinstance(distribution, list):
         probabilities = np.concatenate([_numbers(part.probs) for part in distribution], axis=1)
-        return Outlook(values, _numbers(entropy), probabilities)
+        return PolicyInternals(values, _numbers(entropy), probabilities)
     if hasattr(distribution, "probs"):
-        return Outlook(values, _numbers(entropy), _numbers(distribution.probs))
+        return PolicyInternals(values, _numbers(entropy), _numbers(distribution.probs))
     entropies = None if entropy is None else _numbers(entropy)
-    return Outlook(values, entropies, mean=_numbers(distribution.mean), std=_numbers(distribution.stddev))
+    return PolicyInternals(values, entropies, mean=_numbers(distribution.mean), std=_numbers(distribution.stddev))
 
 
 def _q_values(network: Any, tensors: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The facts that the rulebook judges a launch by: contract, task, candidate, approval, sandbox and machine."""
+"""Gather the facts that decide about a launch: contract, task, candidate, approval, sandbox and machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rlx.study.task.task import Task
 
 
 def launch_facts(study: Study, state: State, contract: Contract, checked: CheckedCandidate) -> Facts:
-    """Look at everything outside the ledger that a launch is judged by."""
+    """Return everything outside the ledger that decides about a launch."""
     task = study.task()
     return Facts(
         now=time.time(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import gymnasium
 
-from rlx.train.backends.fast import proven_on
+from rlx.train.backends.fast import learning_gate
 
 BENCH = Path(__file__).parents[4] / "bench"
 
@@ -29,8 +29,8 @@ def kind_of(task: str) -> str:
 def test_the_table_names_the_tasks_that_passed_and_no_kind_of_actions_where_one_failed() -> None:
     failed_kinds = {kind_of(task) for task in decided_in_bench("FAILED")}
     passed = {task for task in decided_in_bench("passed") if kind_of(task) not in failed_kinds}
-    assert {task for tasks in proven_on.PASSED.values() for task in tasks} == passed
+    assert {task for tasks in learning_gate.PASSED.values() for task in tasks} == passed
 
 
 def test_every_task_stands_under_its_kind_of_actions() -> None:
-    assert all(kind_of(task) == kind for kind, tasks in proven_on.PASSED.items() for task in tasks)
+    assert all(kind_of(task) == kind for kind, tasks in learning_gate.PASSED.items() for task in tasks)

@@ -1,4 +1,4 @@
-"""How a policy judges observations: the value it expects, the distribution of its actions, and its entropy."""
+"""What a policy computes for an observation: its value estimate, its action distribution and the entropy."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Outlook:
-    """One row per observation; None for what a policy does not have.
+class PolicyInternals:
+    """One row per observation; None for anything that a policy does not compute.
 
     `probabilities` belong to the options of all choices, in order. `mean` and `std` belong to real actions.
     """
@@ -29,10 +29,10 @@ class Outlook:
 
 @runtime_checkable
 class Introspective(Protocol):
-    """A policy whose network can be asked for its outlook."""
+    """A policy that returns its internals."""
 
-    def outlook(self, observations: Batch, masks: Masks = None) -> Outlook:
-        """Return the outlook for raw observations, without changing the policy's memory."""
+    def internals(self, observations: Batch, masks: Masks = None) -> PolicyInternals:
+        """Return the internals for raw observations, without changing the policy's memory."""
         ...
 
 
@@ -53,8 +53,8 @@ class Differentiable(Protocol):
         ...
 
 
-def outlook_of(policy: Policy, observations: Batch, masks: Masks = None) -> Outlook:
-    """Return the outlook of a policy; an empty one if its network cannot be asked."""
+def internals_of(policy: Policy, observations: Batch, masks: Masks = None) -> PolicyInternals:
+    """Return the internals of a policy; without any values if it does not return them."""
     if isinstance(policy, Introspective):
-        return policy.outlook(observations, masks)
-    return Outlook()
+        return policy.internals(observations, masks)
+    return PolicyInternals()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlx.study.contract.contract import Contract, Scope
-from rlx.study.hook_view import hook_view
+from rlx.study.hook_file import hook_content
 from rlx.study.task.task import Adapter, PathsAndKeys, Task
 
 
@@ -40,7 +40,7 @@ CONTRACT = Contract(
 
 
 def test_names_entries_surface_and_what_is_protected() -> None:
-    view = hook_view(TASK, CONTRACT, State("a", Approval("a", 12.0)))
+    view = hook_content(TASK, CONTRACT, State("a", Approval("a", 12.0)))
     assert view["approved"] is True
     assert view["expires"] == 12.0
     assert view["worktrees"] == ".rlx/tasks/trot/studies/s1/worktrees"
@@ -50,15 +50,15 @@ def test_names_entries_surface_and_what_is_protected() -> None:
 
 
 def test_an_approval_of_another_contract_is_none() -> None:
-    assert hook_view(TASK, CONTRACT, State("b", Approval("a")))["approved"] is False
-    assert hook_view(TASK, CONTRACT, State("b", None))["approved"] is False
+    assert hook_content(TASK, CONTRACT, State("b", Approval("a")))["approved"] is False
+    assert hook_content(TASK, CONTRACT, State("b", None))["approved"] is False
 
 
 def test_a_program_without_a_file_is_named_by_itself() -> None:
     adapter = Adapter(kind="command", train=("bin/train-agent", "{overrides}"))
-    assert hook_view(Task(name="t", adapter=adapter), CONTRACT, State("a", None))["train"] == ["train-agent"]
+    assert hook_content(Task(name="t", adapter=adapter), CONTRACT, State("a", None))["train"] == ["train-agent"]
 
 
 def test_an_rlx_config_has_no_entry_of_its_own() -> None:
     task = Task(name="t", adapter=Adapter(kind="rlx", config="configs/a.yaml"))
-    assert hook_view(task, CONTRACT, State("a", None))["train"] == []
+    assert hook_content(task, CONTRACT, State("a", None))["train"] == []

@@ -8,7 +8,7 @@ from rlx.command import Command, rlx
 from rlx.loop.study.step_commands import PROPOSAL, Step
 
 
-def short_way(step: Step, study: tuple[str, ...], *, idea: str = "", racers: Sequence[str] = ()) -> Command:
+def short_command(step: Step, study: tuple[str, ...], *, idea: str = "", racers: Sequence[str] = ()) -> Command:
     """Return `rlx try …` if it takes this step and those after it, else the step's own command.
 
     `study` are the words that select the study, `idea` is the best idea if there is one. `racers` are the candidates
@@ -23,13 +23,13 @@ def short_way(step: Step, study: tuple[str, ...], *, idea: str = "", racers: Seq
         return rlx("try", move.candidate, *study)
     if move.kind != "propose":
         return step.command
-    if is_written_down(step):
+    if proposes_from_file(step):
         return rlx("try", "--file", PROPOSAL, *study)
     if idea:
         return rlx("try", "--idea", idea, *study)
     return step.command
 
 
-def is_written_down(step: Step) -> bool:
-    """Whether the step proposes a candidate from a file that is there."""
+def proposes_from_file(step: Step) -> bool:
+    """Whether the step proposes a candidate from a file that exists."""
     return "--file" in step.command.argv

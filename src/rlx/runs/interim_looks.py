@@ -1,4 +1,4 @@
-"""The log of looks: which pairs of runs were tested, under which protocol, on which scores; append-only.
+"""The log of interim looks: which pairs of runs were tested, under which protocol, on which scores; append-only.
 
 `.rlx/looks.jsonl` has one row per look. A look is identified by its content, so repeating one adds nothing. The first
 row of a pair, protocol and size is the look that counts. Not covered: someone who deletes the file can look again at

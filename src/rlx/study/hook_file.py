@@ -1,4 +1,4 @@
-"""What an agent's hooks need to know about a study: `hook.json`, derived from the study at every approve and amend.
+"""The content of `hook.json`, which tells an agent's hooks about a study; rlx writes it at every approve and amend.
 
 `hosts/plugin/hooks/gate.py` reads it. It has only the standard library and a few milliseconds.
 """
@@ -25,7 +25,7 @@ _ENTRY_SUFFIXES = (".py", ".sh")
 _STARTERS = frozenset({"python", "python3", "bash", "sh", "torchrun", "accelerate", "uv", "poetry", "env"})
 
 
-def hook_view(task: Task, contract: Contract, state: State) -> dict[str, Any]:
+def hook_content(task: Task, contract: Contract, state: State) -> dict[str, Any]:
     """Return the content of `hook.json`; paths are relative to the project, a region stands for its whole file."""
     approval = state.approval
     scope = contract.scope or Scope()
