@@ -1,8 +1,8 @@
 """The race for a study's head, and the confirmation that may claim an improvement. Pure functions on scores.
 
 A search cannot afford ten seeds per candidate, and a claim needs at least that many. So rlx separates the two. The
-*head*, where the search stands, moves on weak evidence. It is claimed only after a fresh comparison with the original
-baseline.
+*head*, the best guess of the search, moves on weak evidence. It is claimed only after a fresh comparison with the
+original baseline.
 
 The race tests 3 seeds of a candidate against 6 of the head. If the one-sided permutation p on the mean is below .35,
 the candidate gets 3 more seeds. It becomes the head if p ≤ .17 at six. The new head then runs on 6 fresh seeds: the

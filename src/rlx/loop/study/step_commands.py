@@ -1,4 +1,4 @@
-"""What to do next in a study: gather the facts, ask the rulebook, and put each move into a command and a reason."""
+"""The next steps of a study: gather the facts, ask `study/moves.py`, and give each move a command and a reason."""
 
 from __future__ import annotations
 
