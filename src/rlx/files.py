@@ -220,9 +220,9 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-# Never through a link: a job could put one into its run that leads to a ledger.
 NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 """Errors of a disk on which no process can lock a file."""
+# Never through a link: a job could put one into its run that leads to a ledger.
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -266,8 +266,7 @@ def locked_append(path: Path) -> Iterator[tuple[int, int]]:
             sync_folder(path.parent)  # the file may be new: its name must be durable before a row in it counts
         yield descriptor, size
     finally:
-        for held in {descriptor, lock}:
-            os.close(held)
+        close_locked(descriptor, lock)
 
 
 def append_durable(descriptor: int, row: bytes, *, size: int) -> None:
@@ -346,8 +345,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
             lock = _lock_soon(descriptor)
         yield
     finally:
-        for held in {descriptor, lock}:
-            os.close(held)
+        close_locked(descriptor, lock)
 
 
 def _lock_file(path: Path) -> Path:
@@ -366,8 +364,8 @@ def _lock_soon(descriptor: int) -> int:
 def take_lock(descriptor: int, operation: int) -> int:
     """Lock an open file and return the descriptor that holds the lock: this one, if its disk has locks.
 
-    Some network disks have none. There, a file in this machine's temporary folder is locked in its place. It keeps
-    the processes of this machine apart; processes of other hosts see only heartbeats and written results.
+    Some network disks have no locks. For a file there, rlx locks a file in this machine's temporary folder instead. It
+    keeps the processes of this machine apart. Processes of other hosts see only heartbeats and written results.
     """
     try:
         fcntl.flock(descriptor, operation)
@@ -378,8 +376,15 @@ def take_lock(descriptor: int, operation: int) -> int:
     return descriptor
 
 
+def close_locked(descriptor: int, lock: int) -> None:
+    """Close a file and the descriptor from `take_lock` that holds its lock, which may be the same."""
+    os.close(descriptor)
+    if lock != descriptor:
+        os.close(lock)
+
+
 def _lock_stand_in(descriptor: int, operation: int) -> int:
-    """Lock this machine's file for a file on a disk without locks; without a place for it, nothing is locked."""
+    """Lock this machine's file for a file on a disk without locks. If that file cannot be made, nothing is locked."""
     status = os.fstat(descriptor)
     try:
         folder = user_temporary_folder("rlx-locks")
@@ -425,8 +430,7 @@ def is_locked(path: Path) -> bool:
     except OSError:
         return False
     finally:
-        for held in {descriptor, lock}:
-            os.close(held)
+        close_locked(descriptor, lock)
     return False
 
 

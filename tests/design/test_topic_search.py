@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlx.design.topic_search import OTHER_FIELDS, likely_topics, nearest_topics
+from rlx.design.topic_search import OTHER_FIELDS, closest_topics, sure_topics
 from rlx.design.topic_table import TOPICS, WORKFLOWS
 from rlx.design.word_match import word_stems
 from tests.design.more_sentences import NEAR_MISSES_BY_TOPIC, PLAIN
@@ -14,11 +14,11 @@ from tests.design.unseen_questions import UNSEEN
 
 
 def found(sentence: str) -> list[str]:
-    return [topic.name for topic in nearest_topics(sentence)]
+    return [topic.name for topic in sure_topics(sentence)]
 
 
 def likely(sentence: str) -> list[str]:
-    return [topic.name for topic in likely_topics(sentence)]
+    return [topic.name for topic in closest_topics(sentence)]
 
 
 def test_every_topic_has_three_sentences_and_a_near_miss() -> None:

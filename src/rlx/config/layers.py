@@ -183,7 +183,7 @@ def _merge_mapping(
         here = (*path, key)
         items = below.get(key)
         if key == "wrappers" and items is None:
-            items = ()
+            items = ()  # a config without wrappers has none: an index is then past the end of an empty list
         if _names_items(value) and isinstance(items, (list, tuple)):
             value = _merge_items(list(items), value, here)
         if isinstance(value, dict) and isinstance(below.get(key), dict) and not _is_schedule(value):

@@ -26,11 +26,12 @@ EVERYDAY = word_stems("agent policy train learn rl model")
 EVERYDAY_WEIGHT = 0.5
 """Words of nearly every question about RL tell little, though some topics list them."""
 SYNONYM_WEIGHT = 0.7
-"""A word that no topic uses counts as its synonyms, a little less."""
-CROWD = 0.4
-"""How much less a word counts in each topic if several topics use it: 0 not at all, 1 in full."""
+"""A word that no topic uses is replaced by its synonyms, which count a little less."""
+SHARING = 0.4
+"""How far the topics that use a word share its weight: 0 not at all, 1 in full."""
 LEAST_SHARED = 1.6
-"""A sure topic shares two of its own words, or one and two of its text: one (`explain`) also occurs elsewhere."""
+"""The weights of the words that a sure topic shares: two of its own words, or one and two of its text. One alone
+(`explain`) also occurs elsewhere."""
 OTHER_FIELDS = word_stems(
     "app bank bert birthday book boosting boss browser cat chatbot chemical children churn classifier coffee "
     "commit company contract cook css database dockerfile dog email employee essay film flight football guitar "
@@ -40,8 +41,8 @@ OTHER_FIELDS = word_stems(
     "server shop shopping song spreadsheet sql stamp startup student tax theatre tour travel university weather "
     "web website wedding wifi workout"
 )
-"""Words of other fields, though the words around them may also be used in reinforcement learning. A word that a card
-uses too (`print`, `student`) does not count."""
+"""Words of other fields: reinforcement learning may use the words around them, but not these. A word that a card uses
+too (`print`, `student`) does not count."""
 ANCHORS = word_stems(
     "action actor agent controller critic env environment episode gamma gym gymnasium learner mujoco observation "
     "policy ppo reinforcement replay reward rl robot rollout sac seed simulation simulator trajectory training"
@@ -175,19 +176,23 @@ def _vocabulary() -> frozenset[str]:
 
 
 @cache
-def _tellings() -> dict[str, float]:
-    """Return how much each stem tells: the fewer topics use it, the more."""
+def _rarities() -> dict[str, float]:
+    """Return the rarity of each stem: the fewer topics use it, the more it tells about a question."""
     topics = Counter(word for row in _topics() for word in row.weights)
-    mass: Counter[str] = Counter()
+    total_weight: Counter[str] = Counter()
     for row in _topics():
-        mass.update(row.weights)
-    return {word: math.log(1 + len(_topics()) / topics[word]) / mass[word] ** CROWD for word in topics}
+        total_weight.update(row.weights)
+    rarities = {}
+    for word, count in topics.items():
+        inverse_frequency = math.log(1 + len(_topics()) / count)
+        rarities[word] = inverse_frequency / total_weight[word] ** SHARING
+    return rarities
 
 
-def nearest_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workflow]:
+def sure_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workflow]:
     """Return the topics that surely fit a sentence, the best first; none if it may be about another field."""
     words = _words(sentence)
-    if not words or _is_foreign(words):
+    if not words or _is_other_field(words):
         return []
     best = _ranked(words)[:most]
     if not any(_is_sure(words, row) for row in best):
@@ -195,7 +200,7 @@ def nearest_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workfl
     return [row.topic for row in best]
 
 
-def likely_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workflow]:
+def closest_topics(sentence: str, *, most: int = 2) -> list[DesignTopic | Workflow]:
     """Return the topics that share the most telling words with a sentence, even if that may be chance."""
     words = _words(sentence)
     best = _ranked(words)[:most]
@@ -214,8 +219,8 @@ def _other_fields() -> frozenset[str]:
     return OTHER_FIELDS - _vocabulary()
 
 
-def _is_foreign(words: frozenset[str]) -> bool:
-    """Return whether too many words are unknown to every card and topic."""
+def _is_other_field(words: frozenset[str]) -> bool:
+    """Return whether a sentence has a word of another field, or too many that no card and no topic uses."""
     if words & _other_fields():
         return True
     limit = MOST_UNKNOWN
@@ -227,14 +232,13 @@ def _is_foreign(words: frozenset[str]) -> bool:
 
 def _ranked(words: frozenset[str]) -> list[TopicWords]:
     """Return the topics that share a word with a sentence, the best first."""
-    tellings = _tellings()
+    rarities = _rarities()
     asked = _with_synonyms(words)
     scored = []
     for row in _topics():
-        score = sum(
-            weight * row.weights[word] * tellings[word] for word, weight in asked.items() if word in row.weights
-        )
-        if score:
+        shared = asked.keys() & row.weights.keys()
+        if shared:
+            score = sum(asked[word] * row.weights[word] * rarities[word] for word in shared)
             scored.append((score, row))
     scored.sort(key=lambda pair: -pair[0])
     return [row for _, row in scored]
@@ -242,13 +246,14 @@ def _ranked(words: frozenset[str]) -> list[TopicWords]:
 
 def _with_synonyms(words: frozenset[str]) -> dict[str, float]:
     """Return the weights of words. One that no topic uses is replaced by its synonyms."""
-    used = _tellings()
-    asked = {word: EVERYDAY_WEIGHT if word in EVERYDAY else 1.0 for word in words if word in used}
-    for word in words - set(asked):
+    used = _rarities().keys()
+    weights = dict.fromkeys(words & used, 1.0)
+    weights.update(dict.fromkeys(words & used & EVERYDAY, EVERYDAY_WEIGHT))
+    for word in words - used:
         for group in SYNONYMS:
             if word in group:
-                asked.update({other: SYNONYM_WEIGHT for other in group & set(used) if other not in asked})
-    return asked
+                weights.update(dict.fromkeys((group & used) - weights.keys(), SYNONYM_WEIGHT))
+    return weights
 
 
 def _is_sure(words: frozenset[str], row: TopicWords) -> bool:

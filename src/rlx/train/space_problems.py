@@ -66,39 +66,38 @@ def normalisation_problems(experiment: Experiment, facts: EnvFacts) -> Iterator[
 
 
 def buffer_problems(experiment: Experiment, facts: EnvFacts) -> Iterator[Problem]:
-    """Yield a problem if the replay buffers of all seeds need more memory than is free: they fill it only late.
+    """Yield a problem if the replay buffers of all seeds need more memory than is free: training fills it only late.
 
-    Pages that are never written take no memory, but no machine reserves more than it has.
+    A buffer reserves its whole size. Only the pages that are written take memory, but a machine reserves at most what
+    it has.
     """
     algo = experiment.algo
     if not isinstance(algo, OffPolicy):
         return
+    bytes_per_step = step_bytes(facts.observation_space, facts.action_space)
+    reserved = algo.buffer_size * bytes_per_step
+    written_steps = min(algo.buffer_size, algo.total_timesteps)
+    needed = written_steps * bytes_per_step
+    page = os.sysconf("SC_PAGE_SIZE")
+    free = os.sysconf("SC_AVPHYS_PAGES") * page
+    installed = os.sysconf("SC_PHYS_PAGES") * page
     seeds = len(experiment.training_seeds())
-    each = step_bytes(facts.observation_space, facts.action_space)
-    kept = min(algo.buffer_size, algo.total_timesteps)
-    needed = kept * each
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    owned = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed <= free and algo.buffer_size * each > owned:
+    if needed > free:
         message = (
-            f"a replay buffer of {algo.buffer_size:,} steps reserves {_gigabytes(algo.buffer_size * each)}, and this "
-            f"machine has {_gigabytes(owned)}; it trains for {algo.total_timesteps:,} steps"
+            f"a replay buffer of {algo.buffer_size:,} steps needs {_gigabytes(needed)}, and {_gigabytes(free)} are free"
         )
-        yield Problem("algo.buffer_size", message, f"-s algo.buffer_size={kept}")
-        return
-    if needed <= free:
-        if needed * seeds > free:
-            message = (
-                f"{seeds} replay buffers of {_gigabytes(needed)} do not fit into {_gigabytes(free)} of free memory"
-            )
-            hint = "train fewer seeds at the same time, or -s algo.buffer_size=N"
-            yield Problem("algo.buffer_size", message, hint, is_error=False)
-        return
-    fitting = int(kept * free / needed / 2)
-    message = (
-        f"a replay buffer of {algo.buffer_size:,} steps needs {_gigabytes(needed)}, and {_gigabytes(free)} are free"
-    )
-    yield Problem("algo.buffer_size", message, f"-s algo.buffer_size={fitting}")
+        half_of_free = int(written_steps * free / needed / 2)
+        yield Problem("algo.buffer_size", message, f"-s algo.buffer_size={half_of_free}")
+    elif reserved > installed:
+        message = (
+            f"a replay buffer of {algo.buffer_size:,} steps reserves {_gigabytes(reserved)}, and this machine has "
+            f"{_gigabytes(installed)}; it trains for {algo.total_timesteps:,} steps"
+        )
+        yield Problem("algo.buffer_size", message, f"-s algo.buffer_size={written_steps}")
+    elif needed * seeds > free:
+        message = f"{seeds} replay buffers of {_gigabytes(needed)} do not fit into {_gigabytes(free)} of free memory"
+        hint = "train fewer seeds at the same time, or -s algo.buffer_size=N"
+        yield Problem("algo.buffer_size", message, hint, is_error=False)
 
 
 def step_bytes(observation: spaces.Space[Any], action: spaces.Space[Any]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlx.design.topic_search import nearest_topics
+from rlx.design.topic_search import sure_topics
 from rlx.design.topic_table import TOPICS
 from rlx.hosts.agents.topic_skills import skill_of
 from tests.design.more_sentences import NEAR_MISSES_BY_TOPIC
@@ -39,4 +39,4 @@ def _case(name: str, prompt: str, tags: list[str], grader: dict[str, Any]) -> di
 
 def calls_of_a_router(prompt: str) -> list[str]:
     """Return the skills that a model calls if it asks `rlx docs` which topics a question is about."""
-    return list(dict.fromkeys(f"rlx:{skill_of(topic)}" for topic in nearest_topics(prompt)))
+    return list(dict.fromkeys(f"rlx:{skill_of(topic)}" for topic in sure_topics(prompt)))

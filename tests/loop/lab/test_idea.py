@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlx.loop.lab.idea import imports
+from rlx.loop.lab.idea import module_uses
 from rlx.loop.lab.staged_change import StagedChange
 from rlx.study.candidate.diff_scope import FileChange
 
@@ -31,7 +31,7 @@ MERELY_SAYS = (
 
 def places(source: str, *module: str) -> list[str]:
     change = FileChange("candidate/env.py", b"", source.encode(), None, None)
-    return imports(StagedChange((change,), {}, b""), *module)
+    return module_uses(StagedChange((change,), {}, b""), *module)
 
 
 @pytest.mark.parametrize("source", NAMES)

@@ -56,13 +56,14 @@ class Notebook:
             self.seen[kind, where] = oddity
 
     def oddities(self) -> tuple[Oddity, ...]:
+        """Return the oddities, each with its count and the number of calls."""
         calls = max(self.steps + self.resets, 1)
-        return tuple(
-            replace(
-                oddity, count=self.counts[key], of=max(calls, self.counts[key])
-            )  # a call that raised is not counted
-            for key, oddity in self.seen.items()
-        )
+        oddities = []
+        for key, oddity in self.seen.items():
+            count = self.counts[key]
+            # `calls` lacks the calls that raised, so an oddity that raises may be more frequent
+            oddities.append(replace(oddity, count=count, of=max(calls, count)))
+        return tuple(oddities)
 
 
 @dataclass(frozen=True)

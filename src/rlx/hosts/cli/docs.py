@@ -64,11 +64,11 @@ def run(args: Args) -> Data:
 
 def _answer(question: str) -> Data:
     """Return the topics that a question is about. If it shares few words with any, the closest ones are a guess."""
-    from rlx.design.topic_search import likely_topics, nearest_topics
+    from rlx.design.topic_search import closest_topics, sure_topics
     from rlx.hosts.agents.topic_skills import skill_of
 
-    sure = nearest_topics(question)
-    found = sure or likely_topics(question)
+    sure = sure_topics(question)
+    found = sure or closest_topics(question)
     if not found:
         raise NotFound(f"no topic fits `{question}`", hint=f"rlx docs {ALL_TOPICS}")
     rows = [{"topic": topic.name, "title": topic.title, "skill": skill_of(topic), "command": topic.command}
@@ -93,7 +93,7 @@ def _recipe_hint(name: str) -> str | None:
 
 def _hint(name: str, otherwise: str | None) -> str | None:
     from rlx.design.recipe_index import recipe_names
-    from rlx.design.topic_search import nearest_topics
+    from rlx.design.topic_search import sure_topics
     from rlx.design.topic_table import topic_names
     from rlx.errors import did_you_mean
     from rlx.hosts.agents.guides import guides
@@ -105,7 +105,7 @@ def _hint(name: str, otherwise: str | None) -> str | None:
     near = near or did_you_mean(name, [*topic_names(), *recipe_names()])
     if near:
         return f"rlx docs {near}"
-    fitting = nearest_topics(name)
+    fitting = sure_topics(name)
     if fitting:
         return f"rlx docs {fitting[0].name}"
     return otherwise

@@ -132,7 +132,7 @@ def _continue_cell(experiment: Experiment, *, root: Path, ground: CurrentCode) -
 def _new(args: Args) -> Run:
     if not args.config:
         raise UsageError("no config given", hint="rlx train configs/NAME.yaml, or rlx init NAME to make one")
-    root, experiment = read(args.config, overrides=[*args.set, *_naming(args.name)], seeds=args.seeds)
+    root, experiment = read(args.config, overrides=[*args.set, *_name_override(args.name)], seeds=args.seeds)
     with contextlib.ExitStack() as stack:
         supervisor = None
         if launch.default_executor(root) == LOCAL:
@@ -147,7 +147,7 @@ def _new(args: Args) -> Run:
     return run
 
 
-def _naming(name: str | None) -> list[str]:
+def _name_override(name: str | None) -> list[str]:
     """Return the override that names a run, or nothing."""
     if name is None:
         return []

@@ -260,7 +260,7 @@ def _next_in_short(study: str | None) -> NextInShort:
 
 
 def _with_next(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer of the command line with a `next` that has a tool: `rlx next` says what a person has to type."""
+    """Return an answer with `next`: its command if a tool can run it, else `rlx next`, which says what to do."""
     command = tool_command(CommandLine(tuple(shlex.split(data["command"]))))
     return {**data, "next": str(command or rlx("next"))}
 

@@ -28,7 +28,7 @@ BOTTOM = 46
 COLUMNS = WIDTH - LEFT - RIGHT
 COLOURS = 8
 LANE = 17
-"""The height of a finding's mark."""
+"""The height of a finding's mark; `static/app.js` uses the same."""
 MOST_THIN = 60
 """The most seeds that are drawn as thin lines in one chart."""
 
@@ -63,8 +63,8 @@ class Frame:
         margin = share * (self.x[1] - self.x[0]) or 1.0
         return Frame((self.x[0] - margin, self.x[1] + margin), self.y)
 
-    def below(self, height: float) -> Frame:
-        """Return the frame with so much empty height above the points."""
+    def with_room_above(self, height: float) -> Frame:
+        """Return the frame with an empty strip of this height above the points, at most half of the chart."""
         low, high = self.y
         share = min(0.5, height / (HEIGHT - TOP - BOTTOM))
         return Frame(self.x, (low, low + (high - low) / (1 - share)))
@@ -120,8 +120,8 @@ def line_chart(
     if not shown:
         return el("p", f"No values of {y_label} yet.", class_="muted")
     seeds = [decimated(curve.x, curve.y) for group in shown for curve in group.seeds]
-    frame = Frame.around([x for x, _ in seeds], [y for _, y in seeds]).below(LANE * len(markings))
-    if frame.x[0] == frame.x[1]:
+    frame = Frame.around([x for x, _ in seeds], [y for _, y in seeds]).with_room_above(LANE * len(markings))
+    if frame.x[0] == frame.x[1]:  # a single step: its dot stands in the middle
         frame = frame.widened(0.5)
     thin = []
     thick = []
@@ -192,7 +192,7 @@ def _legend_entry(number: int, group: Curves, *, is_mean: bool) -> Html:
 
 
 def _marking(frame: Frame, marking: Marking, lane: int) -> Html:
-    """Return one lane of the chart: findings often point to the same steps."""
+    """Return the mark of a finding. Each has a lane of its own, as findings often point to the same steps."""
     left, right = frame.columns(np.array([marking.start, marking.end])).clip(LEFT, WIDTH - RIGHT).tolist()
     top = TOP + LANE * lane
     area = el("rect", x=f"{left:.1f}", y=top, width=f"{max(2.0, right - left):.1f}", height=LANE - 2, class_="marking")

@@ -1,4 +1,4 @@
-"""A connection of the server: a client that neither sends nor reads on is hung up, so that it holds no place."""
+"""A connection of the server. A client that stops sending or reading is disconnected, so that it holds no place."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 PATIENCE_SECONDS = 10.0
-"""A client that has done nothing twice in a row at this interval is hung up."""
+"""The time between two checks. A client without progress from one check to the next is disconnected."""
 UNFINISHED = (h11.IDLE, h11.SEND_BODY)
 """The states of a client that still has to send something."""
 
 
 class Connection(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it; uvicorn itself waits for ever for the rest of a request."""
+    """HTTP/1.1 of uvicorn, which by itself waits forever for the rest of a request."""
 
-    _before: tuple[object, ...] | None = None
+    _last_wait: tuple[object, ...] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(PATIENCE_SECONDS, self._look)
+        self.loop.call_later(PATIENCE_SECONDS, self._check_progress)
 
-    def _look(self) -> None:
+    def _check_progress(self) -> None:
         if self.transport.is_closing():
             return
-        now = self._standstill()
-        if now is not None and now == self._before:
+        wait = self._awaited()
+        if wait is not None and wait == self._last_wait:
             self.transport.abort()
             return
-        self._before = now
-        self.loop.call_later(PATIENCE_SECONDS, self._look)
+        self._last_wait = wait
+        self.loop.call_later(PATIENCE_SECONDS, self._check_progress)
 
-    def _standstill(self) -> tuple[Any, ...] | None:
-        """Return what the server waits for from this client; None if the client waits for the server.
+    def _awaited(self) -> tuple[Any, ...] | None:
+        """Return the request and the unread bytes that the server waits for; None if the client waits for the server.
 
-        The request is named by its scope, not by its bytes: one byte per second is not progress.
+        The scope stands for the request. Bytes received do not count: one byte per second is not progress.
         """
         unread = self.transport.get_write_buffer_size()
         if unread:

@@ -37,15 +37,15 @@ def el(name: str, /, *parts: Part, **attributes: object) -> Html:
 
     An attribute that is None or False is left out, True has no value.
     """
-    parts_of_tag = [name]
+    tag = [name]
     for key, value in attributes.items():
         if value is None or value is False:
             continue
         word = key.rstrip("_").replace("_", "-")
         if value is not True:
             word += f'="{escape(str(value), quote=True)}"'
-        parts_of_tag.append(word)
-    start = f"<{' '.join(parts_of_tag)}>"
+        tag.append(word)
+    start = f"<{' '.join(tag)}>"
     if name in VOID:
         if name in ("line", "rect", "path", "polyline", "polygon", "circle"):
             return Html(start[:-1] + "/>")
@@ -80,11 +80,18 @@ def table(
     """
 
     def cell(name: str, column: int, part: Part, **attributes: object) -> Html:
-        classes = [word for word, holds in (("n", column in right), ("blank", part in _BLANK)) if holds]
+        classes = []
+        if column in right:
+            classes.append("n")
+        if part in _BLANK:
+            classes.append("blank")
         return el(name, part, class_=" ".join(classes) or None, **attributes)
 
+    labels: list[str | None] = [None] * len(header)
+    if stacks:
+        labels = [part if isinstance(part, str) else None for part in header]
+
     def row_of(parts: Sequence[Part]) -> Html:
-        labels = [part if stacks and isinstance(part, str) else None for part in header]
         return el("tr", [cell("td", column, part, data_label=labels[column]) for column, part in enumerate(parts)])
 
     head = el("tr", [cell("th", column, part, scope="col") for column, part in enumerate(header)])

@@ -52,8 +52,10 @@ class Site:
             el("link", rel="icon", href="data:,"),
             _scripts(),
         ]
-        body = el("body", header, el("main", parts, id="content"), _keys(), data_live=live,
-                  class_=None if (VENDOR / UPLOT).is_file() else "still")  # fmt: skip
+        kind: str | None = "still"  # without uPlot, charts are pictures
+        if (VENDOR / UPLOT).is_file():
+            kind = None
+        body = el("body", header, el("main", parts, id="content"), _keys(), data_live=live, class_=kind)
         return DOCTYPE + el("html", el("head", head), body, lang="en")
 
 

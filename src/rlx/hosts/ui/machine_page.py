@@ -27,17 +27,19 @@ def machine_part(root: Path, index: LiveIndex) -> Html:
     disk = shutil.disk_usage(root)
     load = os.getloadavg()
     cores = available_cores()
+    earlier = f"{counted(cores, 'core')}; over 5 and 15 minutes {load[1]:.2f} and {load[2]:.2f}"
     total, available = _memory()
+    used_memory = total - available
+    used_disk = disk.total - disk.free
+    free = size(disk.free)
     running = index.page(status="running", limit=100)
     prepared = index.page(status="prepared", limit=100)
     queued = index.page(status="queued", limit=100)
     explain_queued(root, queued.rows)
     figures = facts([
-        ("load of the last minute", _meter(load[0], cores, f"{load[0]:.2f}", f"{counted(cores, 'core')}; over 5 and 15 "
-                                           f"minutes {load[1]:.2f} and {load[2]:.2f}")),
-        ("memory in use", _meter(total - available, total, size(total - available), f"of {size(total)}")),
-        ("disk in use", _meter(disk.total - disk.free, disk.total, size(disk.total - disk.free),
-                               f"of {size(disk.total)}; {size(disk.free)} free")),
+        ("load of the last minute", _meter(load[0], cores, f"{load[0]:.2f}", earlier)),
+        ("memory in use", _meter(used_memory, total, size(used_memory), f"of {size(total)}")),
+        ("disk in use", _meter(used_disk, disk.total, size(used_disk), f"of {size(disk.total)}; {free} free")),
         ("GPUs", ", ".join(visible_gpus()) or "none"),
         ("runs in training", f"{running.total:,}"),
         ("runs that wait", f"{prepared.total:,}"),

@@ -21,6 +21,8 @@ MOST_NAMES = 24
 MOST_NUMBERS = 12
 MOST_OPTIONS = 12
 PROBABILITIES = "probabilities"
+FIGURES = ("step", "reward", "total", "value", "entropy", "action")
+"""The figures that every step has."""
 
 
 def replay_view(document: Data) -> Html:
@@ -48,7 +50,7 @@ def replay_view(document: Data) -> Html:
 
 def _reading(steps: list[Data]) -> Html:
     """Return the figures of the first step by name; `replay.js` fills in those of another step."""
-    names = ["step", "reward", "total", "value", "entropy", "action"]
+    names = list(FIGURES)
     names += [f"distribution.{name}" for name in _names(steps, "distribution") if name != PROBABILITIES]
     names += [f"terms.{name}" for name in _names(steps, "terms")]
     rows = [el("div", el("dt", _label(name)), el("dd", spelt(steps[0], name), data_value=name)) for name in names]
@@ -160,11 +162,11 @@ def read_replay(run: Path, name: str) -> Data:
     document = files.read_json(path)
     try:
         for row in document["steps"]:
-            for name in ("step", "reward", "total", "value", "entropy", "action"):
-                spelt(row, name)
+            for figure_name in FIGURES:
+                spelt(row, figure_name)
             for part in ("distribution", "terms"):
-                for name in row[part]:
-                    spelt(row, f"{part}.{name}")
+                for entry in row[part]:
+                    spelt(row, f"{part}.{entry}")
             if not isinstance(row["frame"], str) or not row["frame"].isascii():
                 raise TypeError
         return {

@@ -156,7 +156,7 @@ def summary_part(info: Data) -> Html:
 
 
 def _is_short(info: Data, key: str) -> bool:
-    """Return whether a fact about a run's origin is a word; hashes, limits and lists stand at the provenance."""
+    """Return whether a fact about a run's origin is a word. The provenance shows hashes, limits and lists."""
     value = info["lineage"][key]
     is_word = isinstance(value, (str, int, float)) and not isinstance(value, bool)
     return is_word and len(str(value)) <= LONGEST_WORD
@@ -200,9 +200,13 @@ def findings_part(diagnosis: Data) -> Html:
     parts: list[Part] = [el("p", diagnosis["what"])]
     for finding in diagnosis["findings"]:
         evidence = {row["what"]: row for row in finding["evidence"]}
-        seen = [f"{row['what']} {figure(row['value'])} (limit {figure(row['limit'])})" for row in evidence.values()
-                if files.is_number(row.get("value")) and files.is_number(row.get("limit"))]  # fmt: skip
-        seen = [line for line in seen if line.replace("−", "-") not in finding["claim"].replace("−", "-")]
+        claim = _plain_minus(finding["claim"])
+        seen = []
+        for row in evidence.values():
+            if files.is_number(row.get("value")) and files.is_number(row.get("limit")):
+                line = f"{row['what']} {figure(row['value'])} (limit {figure(row['limit'])})"
+                if _plain_minus(line) not in claim:  # the claim already says it
+                    seen.append(line)
         tries = el("ul", [el("li", line) for line in finding["try"]])
         parts.append(el("div", el("h3", f"{finding['rule']} ({finding['severity']})"), el("p", finding["claim"]),
                         el("p", "; ".join(seen[:4]), class_="muted") if seen else None, el("p", "Try:"), tries,
@@ -210,6 +214,10 @@ def findings_part(diagnosis: Data) -> Html:
     if not diagnosis["findings"]:
         parts.append(el("p", "No failure found.", class_="muted"))
     return section("Findings", parts, identity="findings")
+
+
+def _plain_minus(text: str) -> str:
+    return text.replace("−", "-")
 
 
 def seeds_part(info: Data) -> Html:
@@ -333,12 +341,12 @@ def logs_part(name: str) -> Html:
     """Return the end of each log; control characters are spelt out."""
     logs = document("logs", "--tail", "60", "--", name)["logs"]
     parts = []
-    for number, (stem, text) in enumerate(sorted(logs.items(), key=lambda log: (not log[1], log[0]))):
-        if not text:
-            continue
+    filled = [stem for stem in sorted(logs) if logs[stem]]
+    empty = [stem for stem in sorted(logs) if not logs[stem]]
+    for stem in filled:
+        text = logs[stem]
         title = el("summary", f"{stem} ({len(text):,} characters)")
-        parts.append(el("details", title, el("pre", harmless(text[-LOG_BYTES:])), open=number == 0))
-    empty = [stem for stem, text in sorted(logs.items()) if not text]
+        parts.append(el("details", title, el("pre", harmless(text[-LOG_BYTES:])), open=stem == filled[0]))
     if empty:
         parts.append(el("p", f"Empty: {', '.join(empty)}", class_="muted"))
     return el("div", parts or el("p", "No logs.", class_="muted"))

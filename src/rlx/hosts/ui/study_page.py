@@ -239,7 +239,8 @@ def ledger(study: Any, home: str) -> Html:
 
 def _short(value: object) -> str:
     """Spell a value of the ledger in a few words; a hash by its beginning."""
-    said = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", re.sub(r"\s+", " ", words(value)))
-    if len(said) > 90:
-        return said[:89] + "…"
-    return said
+    text = re.sub(r"\s+", " ", words(value))
+    text = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1…", text)
+    if len(text) > 90:
+        return text[:89] + "…"
+    return text

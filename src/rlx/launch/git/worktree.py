@@ -156,8 +156,7 @@ def _locked(folder: Path) -> Iterator[int]:
         lock = files.take_lock(descriptor, fcntl.LOCK_EX)
         yield lock
     finally:
-        for held in {descriptor, lock}:
-            os.close(held)
+        files.close_locked(descriptor, lock)
 
 
 def _not_own() -> tuple[str, ...]:

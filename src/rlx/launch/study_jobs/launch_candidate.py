@@ -160,7 +160,7 @@ def refused_error(what: str, refusals: Sequence[Refusal]) -> Refused:
 
 def launch(study: Study, order: LaunchOrder, *, is_dry: bool = False) -> LaunchedJob:
     """Launch a candidate's job if the rulebook allows it; an open job for the same order is returned as it is."""
-    if order.phase == "smoke":  # a rehearsal needs no approval, which would belong to this folder
+    if order.phase == "smoke":  # it needs no approval, and only an approval would show that the folder is known
         refuse_foreign_program(
             f"the training of the task {study.task_name}", root=study.root, item=study.folder,
             hint="look at its contract; if you trust it: rlx study approve",

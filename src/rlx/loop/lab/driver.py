@@ -1,8 +1,8 @@
 """The driver of a lab: a fresh agent session per iteration, until a limit, a rule or a person ends it.
 
 It owns clock, money, restarts and waits. The ledgers are its memory: options and ends of drives, and one row per
-session. So a driver that was killed at any moment goes on with `resume`: it finishes the session or the attempt that
-it left, and counts the finished ones.
+session. So `resume` continues a driver that was killed at any moment: it finishes the session or the attempt that was
+left, and counts those that were finished before.
 """
 
 from __future__ import annotations
@@ -86,20 +86,25 @@ def start(lab: Lab, options: DriveOptions, *, say: Say, follow: Callable[..., ob
 def resume(lab: Lab, *, say: Say, follow: Callable[..., object] = plain.wait) -> DriveEnd:
     """Go on with the last drive, with the rest of its own options."""
     with held(lab):
-        begun = [event for event in driver_events(lab) if event["what"] == "began"]
-        if not begun:
+        begun = _last_begun(lab)
+        if begun is None:
             raise NotFound(f"lab {lab.name} was never run", hint="rlx lab run --agent claude")
         refuse_unapproved(lab)
-        options = begun_options(begun[-1])
-        agent_command(options.agent, lab.config.agent, cwd=Path(begun[-1]["folder"]))
+        options = begun_options(begun)
+        agent_command(options.agent, lab.config.agent, cwd=Path(begun["folder"]))
         lab.study.ledger.append(DRIVER_EVENT, what="resumed")
-        return Driver(lab, options, begun[-1], say, follow).drive()
+        return Driver(lab, options, begun, say, follow).drive()
 
 
 def last_options(lab: Lab) -> DriveOptions | None:
     """Return the options of the last drive; None if the lab was never run."""
-    begun = [event for event in driver_events(lab) if event["what"] == "began"]
-    return begun_options(begun[-1]) if begun else None
+    begun = _last_begun(lab)
+    return begun_options(begun) if begun else None
+
+
+def _last_begun(lab: Lab) -> Event | None:
+    """Return the row with which the last drive began."""
+    return next((event for event in reversed(driver_events(lab)) if event["what"] == "began"), None)
 
 
 def begun_options(begun: Event) -> DriveOptions:

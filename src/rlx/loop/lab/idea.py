@@ -18,34 +18,37 @@ TRAIN_FILE = "candidate/train.py"
 
 def fingerprint(change: StagedChange) -> str:
     """Return a hash of the idea: the changed keys, and the statements that differ. Comments and layout do not count."""
-    statements = [[one.path, *_changed_statements(one)] for one in change.changes if one.path != TRAIN_FILE]
+    statements = [[file.path, *_changed_statements(file)] for file in change.changes if file.path != TRAIN_FILE]
     content = {"keys": change.keys, "statements": [entry for entry in statements if len(entry) > 1]}
     return files.sha256(json.dumps(content, sort_keys=True, default=str).encode())[:16]
 
 
 def is_empty(change: StagedChange) -> bool:
     """Say whether a change does nothing: no key and no statement differs."""
-    own = [one for one in change.changes if one.path != TRAIN_FILE]
-    return not change.keys and not any(_changed_statements(one) or _is_not_python(one) for one in own)
+    own = [file for file in change.changes if file.path != TRAIN_FILE]
+    return not change.keys and not any(_changed_statements(file) or _is_not_python(file) for file in own)
 
 
 def parts(change: StagedChange) -> list[str]:
     """Return the ideas of a diff: every changed key, and every changed function, class or top-level statement."""
     found = list(change.keys)
-    for one in change.changes:
-        if one.path != TRAIN_FILE:
-            found += [f"{one.path}::{name}" for name in _changed_names(one)]
+    for file in change.changes:
+        if file.path != TRAIN_FILE:
+            found += [f"{file.path}::{name}" for name in _changed_names(file)]
     return sorted(set(found))
 
 
-def imports(change: StagedChange, module: str = EVALUATOR) -> list[str]:
-    """Return the places in the changed files that import a module, or name it or its files in a text."""
-    text = re.compile(rf"(?:^|[/\\'\"]){module}(?:$|[/\\'\"]|\.\w)|\b(?:import|from)\s+{module}\b")
+def module_uses(change: StagedChange, module: str = EVALUATOR) -> list[str]:
+    """Return the places in the changed files that import a module, or hold its name or path in a text literal."""
+    name_or_path = rf"(?:^|[/\\'\"]){module}(?:$|[/\\'\"]|\.\w)"
+    import_statement = rf"\b(?:import|from)\s+{module}\b"
+    literal = re.compile(f"{name_or_path}|{import_statement}")
     found = []
-    for one in change.changes:
-        for node in ast.walk(_without_docstrings(_tree(one.after))):
-            if any(name.partition(".")[0] == module for name in _imported(node)) or text.search(_text(node)):
-                found.append(f"{one.path}:{node.lineno}")  # type: ignore[attr-defined]
+    for file in change.changes:
+        for node in ast.walk(_without_docstrings(_tree(file.after))):
+            is_imported = any(name.partition(".")[0] == module for name in _imported(node))
+            if is_imported or literal.search(_text(node)):
+                found.append(f"{file.path}:{node.lineno}")  # type: ignore[attr-defined]
     return found
 
 
@@ -58,11 +61,14 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def _text(node: ast.AST) -> str:
-    """Return the text of a literal; a sentence about a module does not import it."""
-    value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    return value if isinstance(value, str) else ""
+    """Return the text of a literal; empty for any other node."""
+    if not isinstance(node, ast.Constant):
+        return ""
+    if isinstance(node.value, bytes):
+        return node.value.decode(errors="replace")
+    if isinstance(node.value, str):
+        return node.value
+    return ""
 
 
 def _is_not_python(change: FileChange) -> bool:

@@ -134,17 +134,17 @@ def _staged(lab: Lab, tree: Path) -> tuple[StagedChange | None, list[Refusal]]:
 
 def _problems(lab: Lab, study: Study, change: StagedChange, idea: LabIdea) -> list[Refusal]:
     """Return everything against an attempt that is known before any code runs."""
-    imports = ideas.imports(change)
-    if ideas.is_empty(change) and not imports:
+    evaluator_uses = ideas.module_uses(change)
+    if ideas.is_empty(change) and not evaluator_uses:
         return [Refusal("NO_CHANGE", "it changes nothing: the head has the same code and settings", BRIEF)]
     contract = study.contract()
     found = [
         Refusal("SCOPE", message, BRIEF) for message in breaches(change.changes, change.keys, contract, study.task())
     ]
-    for place in imports:
+    for place in evaluator_uses:
         found.append(Refusal("EVALUATOR", f"{place}: imports the evaluator, which is the person's", BRIEF))
     if lab.config.kind == "build":
-        for place in ideas.imports(change, "rlx"):
+        for place in ideas.module_uses(change, "rlx"):
             found.append(Refusal("EVALUATOR", f"{place}: imports rlx, which judges the environment", BRIEF))
     if change.lines > lab.config.caps.diff_lines:
         most = lab.config.caps.diff_lines

@@ -101,7 +101,7 @@ def pool(
 ) -> Pool:
     """Return a pool of at least this many seeds, scored as the question asks; missing seeds are trained."""
     is_script = named.run is not None and named.run.is_script
-    if not is_script or question.metric is not None:  # a script scores its policies itself
+    if not is_script or question.metric is not None:  # without a metric, a script scores its own policies
         refuse_unscorable(named, question)
     run = named.open(root=ground.root, seeds=seeds)
     again = f"rlx noise {run_or_config.snapshot(run)}{question.options}"

@@ -46,8 +46,8 @@ def propose(
 ) -> dict[str, Any]:
     """Write a candidate that builds on the head, and its worktree; return its id and what to do next.
 
-    `carries` names the accepted candidates of another study that this one repeats as a whole. `details` are what the
-    row of a refusal also holds.
+    `carries` names the accepted candidates of another study that this one repeats as a whole. `details` are further
+    fields of the row that a refusal writes.
     """
     document = proposal if isinstance(proposal, Document) else Document("proposal", dict(proposal))
     content = _content(patch) if patch is not None else None

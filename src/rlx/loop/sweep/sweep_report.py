@@ -42,7 +42,7 @@ def describe(log: SweepLog, *, root: Path) -> dict[str, Any]:
 
 
 def summary(log: SweepLog) -> dict[str, Any]:
-    """Return one sweep as a row of `rlx sweep ls`; a sweep whose log cannot be read is `broken`, and hides no other."""
+    """Return one sweep as a row of `rlx sweep ls`; its state is `broken` if its log cannot be read."""
     try:
         state = log.state()
     except RlxError as error:

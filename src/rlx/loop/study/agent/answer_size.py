@@ -9,7 +9,7 @@ from rlx import files
 from rlx.loop.study.agent.history import shortened
 
 MOST_BYTES = 980
-"""The size of an answer as JSON; the schema's number and the brackets of the printed document come on top."""
+"""The size of an answer as JSON. The printed document adds the schema's number and its brackets."""
 TEXT_LENGTHS = (220, 160, 110, 70, 40)
 """The longest text, tried in this order."""
 WHOLE = frozenset({"study", "status", "head", "action", "command", "propose", "metric", "also", "candidate",
@@ -18,12 +18,12 @@ WHOLE = frozenset({"study", "status", "head", "action", "command", "propose", "m
 
 
 def does_fit(answer: Mapping[str, Any]) -> bool:
-    """Whether an answer is short enough."""
+    """Return whether an answer is short enough."""
     return len(files.encode(answer)) <= MOST_BYTES
 
 
 def with_short_texts(answer: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Return an answer with every text cut to so many characters, apart from commands and names."""
+    """Return an answer with every text cut to `most` characters; commands and names stay whole."""
     return {key: value if key in WHOLE else _cut(value, most) for key, value in answer.items()}
 
 

@@ -51,7 +51,7 @@ def full(study: Study) -> dict[str, Any]:
 
 
 def in_short(step: Step, study: tuple[str, ...], ideas: Sequence[Idea], *, racers: Sequence[str] = ()) -> Step:
-    """Return a step with the shortest command, and without words about the longer ones; the best ideas come first."""
+    """Return a step with its shortest command, and why in a few words; the best ideas come first."""
     if step.move.kind != "propose":
         return Step(step.move, short_command(step, study, racers=racers), step.why)
     fresh = [idea.name for idea in ideas if not idea.has_failed]
