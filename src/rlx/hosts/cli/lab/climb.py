@@ -1,6 +1,6 @@
 """Go to the next rung of the budget ladder. The baseline and the accepted candidate run again there.
 
-A lab that is driven climbs by itself: while its driver runs, this command is refused.
+While a driver runs, rlx refuses this command: the driver climbs by itself.
 
 Scores of different rungs are never compared: each rung is a study of its own. The study below stops. The new one is
 approved by the same person if lab.yaml asks for no more than an asserted approval.

@@ -2,7 +2,7 @@
 
 rlx first finishes the session and the attempt that were under way: each gets its one row.
 
-Trainings run where the drive sent them, unless --executor says otherwise.
+Trainings use the executor of the drive, unless --executor names another one.
 
 Example: rlx lab resume
 """
