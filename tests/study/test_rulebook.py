@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from rlx import files
 from rlx.compare.race_thresholds import RULE
-from rlx.loop.study.agent.compact import fitted
+from rlx.loop.study.agent.compact import next_answer
 from rlx.loop.study.decide import study_decision
 from rlx.loop.study.step_commands import StepWriter
 from rlx.study.contract.contract import Contract
@@ -329,7 +329,7 @@ class RulebookMachine(RuleBasedStateMachine):
             assert refusals(study.state, study.contract, study.facts, move) == (), move
         step, *others = StepWriter(at).steps()
         for parts in (LONG, LONG_AND_WIDE):
-            answer = fitted(at, step, others, parts)
+            answer = next_answer(at, step, others, parts)
             assert len(files.encode({"schema": 1, **answer})) <= 1000
             assert answer["command"] == str(step.command)
 

@@ -9,7 +9,7 @@ LAST_LINES = 60
 ADVICE = "HYDRA_FULL_ERROR"
 """Hydra prints a line with this word below every failure."""
 _LAUNCHERS = re.compile(r"\b(ChildFailedError|ProcessRaisedException|CalledProcessError)\b")
-"""Exceptions by which a launcher such as torchrun says that a program failed, below that program's own reason."""
+"""Exceptions that a launcher such as torchrun prints below the program's own: they only say that it failed."""
 _SIGNS = (
     re.compile(r"^(\w+\.)*\w*(Error|Exception|Interrupt)(:|$)|(^|[\s:])(error|fatal): +(?![\d.+-])", re.I),
     re.compile(r"\b(could not|cannot|can't|not found|no such|not in struct|unknown|invalid|fault)\b", re.I),

@@ -154,11 +154,10 @@ def render(data: Data) -> str:
         return str(data["text"])
     if "found" in data:
         rows = [[row["topic"], row["title"], row["command"]] for row in data["found"]]
-        lines = [table(["topic", "title", "command"], rows), f"next: {data['next']}"]
+        lines = [table(["topic", "title", "command"], rows)]
         if not data["is_sure"]:
-            lines.insert(
-                1, f"not sure: your words and these topics share little; rlx docs {ALL_TOPICS} lists all topics"
-            )
+            lines.append(f"not sure: your words and these topics share little; rlx docs {ALL_TOPICS} lists all topics")
+        lines.append(f"next: {data['next']}")
         return "\n".join(lines)
     if "runs" in data:
         return "\n\n".join(_run_lines(row) for row in data["runs"])

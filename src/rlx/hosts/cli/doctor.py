@@ -153,7 +153,7 @@ def _writable(root: Path) -> Check:
         says += f"; {kind} is a network disk, so other hosts may not see locks: rlx also checks heartbeats there,"
         says += " and its index uses no write-ahead log"
     if not has_locks:
-        says = f"{folder} takes files and renames, but no locks: rlx locks files of this machine in their place."
+        says = f"{folder} takes files and renames, but no locks: rlx locks files in this machine's temporary folder."
         says += " Start the jobs of a project from one host only; the index is held in memory"
     return _check("writable", OK, says)
 

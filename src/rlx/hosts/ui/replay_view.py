@@ -102,7 +102,10 @@ def _probabilities(steps: list[Data]) -> Html | None:
 
 
 def _traces(steps: list[Data]) -> list[Html]:
-    """Draw reward, value and entropy over the steps; the browser moves the line of the current step."""
+    """Draw reward, value and entropy over the steps; the browser moves the line of the current step.
+
+    A drawing is 64 high, with a margin of 6 above and below.
+    """
     figures = []
     for number, (key, label) in enumerate((("reward", "reward"), ("value", "value estimate"), ("entropy", "entropy"))):
         points = [(row["step"], row[key]) for row in steps if files.is_number(row[key])]

@@ -347,6 +347,8 @@ def _oversizes(candidate: Candidate, code: CodeChange) -> Iterator[str]:
 
 SHOW_SCOPE = rlx("next", "--full")
 """The command that lists what may change."""
+SHOW_KEYS = rlx("schema", "config")
+"""The command that lists the keys of a config and their values."""
 
 
 def _has_large_integer(value: Any) -> bool:
@@ -439,10 +441,6 @@ class _Alternatives:
 
     def _code(self, id: str) -> str:
         return self.code.get(id, NO_CODE_CHANGE).sha256
-
-
-SHOW_KEYS = rlx("schema", "config")
-"""The command that lists the keys of a config and their values."""
 
 
 def _value_problems(candidate: Candidate, study: _Alternatives) -> Problems:

@@ -11,7 +11,7 @@ import pytest
 
 from rlx import files
 from rlx.launch import resources
-from rlx.loop.study.agent.try_candidate import fitted, try_proposal
+from rlx.loop.study.agent.try_candidate import short_answer, try_proposal
 from tests.loop.mill import Mill
 
 pytestmark = pytest.mark.slow
@@ -126,7 +126,7 @@ def test_an_answer_of_the_longest_texts_fits_in_whatever_alphabet(sign: str) -> 
         "why": long, "notes": [long, long], "left": {"seeds": 100, "candidates": 20}, "head": "c000",
         "worktree": ".rlx/tasks/t/studies/s/worktrees/c001", "command": "rlx try c001 --study " + "s" * 64,
     }  # fmt: skip
-    answer = fitted(whole)
+    answer = short_answer(whole)
     assert len(files.encode({"schema": 1, "exit_code": 0, **answer})) <= MOST_BYTES
     assert answer["command"] == whole["command"]
     assert answer["why"], "the reason is shortened, not dropped"

@@ -34,7 +34,7 @@ def compact(study: Study) -> tuple[dict[str, Any], Command]:
         "ideas": [idea.document() for idea in ideas[:SHOWN]],
         "history": told_lines(lessons(study, at.state)),
     }
-    return fitted(at, step, others, parts), step.command
+    return next_answer(at, step, others, parts), step.command
 
 
 def full(study: Study) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def in_short(step: Step, study: tuple[str, ...], ideas: Sequence[Idea], *, racer
     return Step(step.move, command, why)
 
 
-def fitted(at: Situation, step: Step, others: Sequence[Step], parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer; its texts are shortened, and its longest lists cut, until it fits."""
+def next_answer(at: Situation, step: Step, others: Sequence[Step], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer of `rlx next`. Its texts are shortened, and its longest lists cut, until it fits."""
     step_document = step.document()
     also = [str(other.command) for other in others if other.move.kind not in ("report", "take over")][:1]
     claims = at.contract.metric.claims if at.contract.metric else 0

@@ -161,28 +161,32 @@ def try_proposal(
     follow: Callable[..., object] = plain.wait,
 ) -> dict[str, Any]:
     """Propose a candidate, or find the one that this proposal made before, and try it."""
-    known, made = _find_or_propose(study, proposal, patch=patch)
-    if made.get("worktree") and patch is None:
-        return _answer(study, known, situation_of(study), notes=made["notes"], is_to_edit=True)
-    return try_candidate(study, known, seconds=seconds, say=say, notes=made.get("notes", ()), follow=follow)
+    candidate, proposed = _find_or_propose(study, proposal, patch=patch)
+    notes = proposed.get("notes", ())
+    if proposed.get("worktree") and patch is None:
+        return _answer(study, candidate, situation_of(study), notes=notes, is_to_edit=True)
+    return try_candidate(study, candidate, seconds=seconds, say=say, notes=notes, follow=follow)
 
 
 def _find_or_propose(
     study: Study, proposal: Document | Mapping[str, Any], *, patch: Path | None
 ) -> tuple[str, Mapping[str, Any]]:
-    """Return the candidate of a proposal, and what was said about it if it is new."""
+    """Return the candidate of a proposal, and the answer of `propose` if the candidate is new, else an empty one."""
+    if patch is not None:
+        proposed = propose(study, proposal, patch=patch)
+        return str(proposed["candidate"]), proposed
     data = proposal.data if isinstance(proposal, Document) else proposal
-    known = None if patch else _same_candidate(study, data)
+    known = _same_candidate(study, data)
     if known is not None:
         return known, {}
     try:
-        made = propose(study, proposal, patch=patch)
+        proposed = propose(study, proposal)
     except Refused:
-        known = None if patch else _same_candidate(study, data)
+        known = _same_candidate(study, data)  # another process may have proposed the same meanwhile
         if known is None:
             raise
-        return known, {}  # another process has proposed the same meanwhile
-    return str(made["candidate"]), made
+        return known, {}
+    return str(proposed["candidate"]), proposed
 
 
 def try_candidate(
@@ -266,7 +270,9 @@ def _answer(
     goes_on = is_open and step.move.candidate == identity and step.move.kind in OWN_MOVES
     command = step.command
     if is_running or is_to_edit or goes_on:
-        command = rlx("try", "--claim" if is_claim else identity, *study.option_words)
+        command = rlx("try", identity, *study.option_words)
+        if is_claim:
+            command = rlx("try", "--claim", *study.option_words)
     elif not is_open:
         command = short_command(step, study.option_words, idea=best_idea(study, at, step), racers=at.racers)
     whole = {
@@ -284,10 +290,10 @@ def _answer(
         "worktree": worktree,
         "command": str(command),
     }
-    return fitted(whole)
+    return short_answer(whole)
 
 
-def fitted(whole: Mapping[str, Any]) -> dict[str, Any]:
+def short_answer(whole: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer with its texts shortened until it fits; notes are left out last."""
     for most in TEXT_LENGTHS:
         answer = with_short_texts(whole, most)
