@@ -229,12 +229,12 @@ def _reward_facts(record: Inspection) -> RewardFacts:
     rewards = [reward for episode in record.episodes for reward in episode.rewards.tolist() if math.isfinite(reward)]
     if not rewards:
         return RewardFacts(0.0, 0.0, random_return, best, 0)
-    usual = Counter(rewards).most_common(1)[0][1]
+    usual_reward, count = Counter(rewards).most_common(1)[0]
     sizes = [abs(reward) for reward in rewards if reward]
-    density = 1 - usual / len(rewards)
+    density = 1 - count / len(rewards)
     size = float(np.mean(sizes)) if sizes else 0.0
     # A constant positive reward per step is dense: living longer pays more.
-    if density < 0.05 and Counter(rewards).most_common(1)[0][0] > 0:
+    if density < 0.05 and usual_reward > 0:
         density = 1.0
     return RewardFacts(density, size, random_return, best, len(rewards))
 

@@ -36,7 +36,7 @@ LEAST_STEPS = 1.5
 
 
 def built_env_problems(root: Path, *, headroom: float, max_steps: int) -> tuple[list[str], dict[str, float]]:
-    """Return the problems of the environment that a tree holds, and its figures: random and constant floors."""
+    """Return the problems of the environment that a tree holds, and its figures: what blind policies solve."""
     made: Any = make_env(Env(id=TASK), root=root)
     judge = made.unwrapped
     problems = [*_api_problems(made), *_determinism_problems(made), *_scenario_problems(made, root)]
@@ -54,7 +54,7 @@ def built_env_problems(root: Path, *, headroom: float, max_steps: int) -> tuple[
     if isinstance(judge, SuccessEnv):
         problems += _invariance_problems(judge, root)
     else:
-        problems.append(f"{TASK} is not a rlx.envs.success_env.SuccessEnv")
+        problems.append(f"{TASK} is not a subclass of rlx.envs.success_env.SuccessEnv")
     made.close()
     floors = {"random_floor": floor, "constant_floor": constant, "cycle_floor": cycle}
     return problems, {**floors, "unsolved_length": length}
@@ -165,7 +165,8 @@ def _plain_actions(space: Any) -> list[Any]:
     if count:
         first = int(getattr(space, "start", 0))
         return list(range(first, first + min(count, MOST_ACTIONS)))
-    low, high = getattr(space, "low", None), getattr(space, "high", None)
+    low = getattr(space, "low", None)
+    high = getattr(space, "high", None)
     if low is None or high is None or not (np.isfinite(low).all() and np.isfinite(high).all()):
         return []
     return [low, high, ((low + high) / 2).astype(space.dtype)]

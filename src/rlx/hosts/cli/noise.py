@@ -80,14 +80,14 @@ def render(data: Data) -> str:
         "seeds": f"{figure(data['min'])} {_histogram(list(data['seeds'].values()))} {figure(data['max'])}",
         "failing": _failing(data),
     }), _detectable(data)]  # fmt: skip
-    following = f"rlx noise {data['run']} --aa"
     if data["evidence"] == "reported":
         blocks.append(f"note: {data['metric']} is the last value that training logged; rlx did not measure it")
-    if data["evidence"] == "reported" or not data["can_train"]:
-        following = f"rlx plot {data['run']}"  # --aa would train seeds and evaluate them
     if "aa" in data:
         blocks.append(_aa(data["aa"]))
-        following = f"rlx plot {data['run']}"
+    following = f"rlx plot {data['run']}"
+    can_replicate = data["can_train"] and data["evidence"] == "measured"  # --aa trains seeds and evaluates them
+    if can_replicate and "aa" not in data:
+        following = f"rlx noise {data['run']} --aa"
     return "\n\n".join(blocks) + f"\nnext: {following}"
 
 

@@ -62,7 +62,7 @@ def run_page(site: Site, data: CurveData, name: str, query: Mapping[str, str]) -
             class_="columns",
         ),
         evaluations_part(info),
-        _films(data.run(name)),
+        _recordings(data.run(name)),
         _reward_terms(data, name),
         el(
             "div",
@@ -352,7 +352,7 @@ def logs_part(name: str) -> Html:
     return el("div", parts or el("p", "No logs.", class_="muted"))
 
 
-def _films(run: Run) -> Html:
+def _recordings(run: Run) -> Html:
     """Return the replays, videos and pictures of a run."""
     figures = []
     paths = [*sorted((run.path / "videos").glob("*")), *sorted((run.path / "plots").glob("*.png"))]
