@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.rig.browser import Tab, browser
 from rlx.runs.run import Run
 from tests.conftest import wait_until
 
@@ -95,3 +96,12 @@ def pair(make_run: Callable[..., Run]) -> tuple[Run, Run]:
     worse = make_run("slow", seeds={seed: [10.0 + seed, 20.0, 30.0] for seed in range(3)}, group="a")
     better = make_run("quick", seeds={seed: [50.0 + seed, 80.0, 90.0] for seed in range(3)}, group="b")
     return worse, better
+
+
+@pytest.fixture(scope="module")
+def tab(served: Dashboard) -> Iterator[Tab]:
+    """A browser that has the token of the module's own `served` dashboard."""
+    pytest.importorskip("websockets", reason="the browser is driven over a websocket")
+    with browser() as opened:
+        opened.open(f"{served.origin}/?token={TOKEN}")
+        yield opened

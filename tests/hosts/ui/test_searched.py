@@ -11,14 +11,14 @@ from unittest import mock
 
 import pytest
 
-from bench.rig.browser import Tab, browser
+from bench.rig.browser import Tab
 from rlx.errors import Refused
 from rlx.hosts.cli.document import document
 from rlx.hosts.cli.format import figure, signed
 from rlx.loop.lab.lab_folder import Lab
 from rlx.loop.lab.try_attempt import LabIdea, try_attempt
 from tests.conftest import Project
-from tests.hosts.ui.conftest import TOKEN, Dashboard, serving
+from tests.hosts.ui.conftest import Dashboard, serving
 from tests.hosts.ui.screen import needs_chromium, problems_on_all_screens, requests
 from tests.loop.lab.lab_project import RIGHT, WRONG, edit, press_lab
 
@@ -46,14 +46,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def served(lab: Lab) -> Iterator[Dashboard]:
     with serving(lab.root) as dashboard:
         yield dashboard
-
-
-@pytest.fixture(scope="module")
-def tab(served: Dashboard) -> Iterator[Tab]:
-    pytest.importorskip("websockets", reason="the browser is driven over a websocket")
-    with browser() as opened:
-        opened.open(f"{served.origin}/?token={TOKEN}")
-        yield opened
 
 
 def study_address(lab: Lab) -> str:

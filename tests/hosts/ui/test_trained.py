@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bench.rig.browser import Tab, browser
+from bench.rig.browser import Tab
 from rlx.hosts.cli.document import document
 from rlx.hosts.cli.format import figure, signed
 from rlx.runs.metrics import MetricsWriter
@@ -50,15 +50,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def served(trained: Project) -> Iterator[Dashboard]:
     with serving(trained.root) as dashboard:
         yield dashboard
-
-
-@pytest.fixture(scope="module")
-def tab(served: Dashboard) -> Iterator[Tab]:
-    """A browser that has the token."""
-    pytest.importorskip("websockets", reason="the browser is driven over a websocket")
-    with browser() as opened:
-        opened.open(f"{served.origin}/?token={TOKEN}")
-        yield opened
 
 
 # Dashboard
