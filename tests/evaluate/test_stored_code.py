@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from rlx.envs.import_object import load_module
 from rlx.errors import Refused
 from rlx.evaluate.stored_code import code_problems, code_references
-from rlx.runs import project
+from rlx.runs import project, store
 from rlx.runs.run import Run
 from tests.conftest import Project
 from tests.evaluate.linear import GOOD, make_run, register
@@ -105,7 +106,7 @@ def calling(root: Path, name: str, **kwargs: object) -> Run:
                                       "call = functools.partial(subprocess.run, check=True)\n")  # fmt: skip
     project.mark_own(root)
     run = renamed(make_run(root, "theirs", {0: GOOD}), name)
-    (run.path / ".folder").unlink(missing_ok=True)
+    (run.path / ".folder").unlink()
     path = run.path / "config_snapshot.yaml"
     path.write_text(path.read_text().replace("  kwargs: {}", f"  kwargs: {json.dumps(kwargs)}", 1))
     assert Run(run.path).config["env"]["kwargs"] == kwargs
@@ -202,8 +203,20 @@ def test_a_copied_run_may_name_classes_and_functions_of_the_projects_own_files(n
     )
     project.mark_own(tmp_path)
     run = renamed(make_run(tmp_path, "copied", {0: GOOD}), name)
-    (run.path / ".folder").unlink(missing_ok=True)
+    (run.path / ".folder").unlink()
     assert list(code_problems(run.config, place=run.path, root=tmp_path)) == []
+
+
+def test_a_run_may_name_any_function_in_the_folder_in_which_it_was_made_but_an_imported_one_may_not(
+    tmp_path: Path,
+) -> None:
+    project.mark_own(tmp_path)
+    made = renamed(make_run(tmp_path, "made", {0: GOOD}), "numpy.testing:runstring")
+    assert list(code_problems(made.config, place=made.path, root=tmp_path)) == []
+    snapshot = (made.path / "config_snapshot.yaml").read_text()
+    brought = store.create(tmp_path, name="brought", snapshot=snapshot, metadata={"backend": "imported"}, seeds=[0])
+    (problem,) = code_problems(brought.config, place=brought.path, root=tmp_path)
+    assert "neither a class nor a function of its files" in problem
 
 
 def test_a_module_that_starts_a_program_is_not_imported(tmp_path: Path) -> None:
@@ -223,3 +236,31 @@ def test_whoever_trains_on_in_a_copy_with_trust_makes_it_their_own(tmp_path: Pat
     assert not project.is_own(restored.root)
     restored.rlx("train", "--more", "tiny_001", "--seeds", "1", "--trust")
     restored.rlx("eval", "tiny_001")
+
+
+@pytest.mark.parametrize("words", [("check", "spec"), ("spec", "status"), ("cards", "--for", "spec.yaml"),
+                                   ("config", "show", "configs/theirs.yaml")])  # fmt: skip
+def test_a_strangers_spec_or_config_calls_no_function_of_a_package(words: tuple[str, ...], tmp_path: Path) -> None:
+    theirs = Project(tmp_path)
+    theirs.write("rlx.toml", "")
+    theirs.rlx("spec", "new", "--env", "CartPole-v1")
+    call = {"id": "numpy.testing:runstring", "kwargs": {"astr": "__import__('os').mkdir('PWNED')", "dict": {}}}
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(re.sub(r"^env:\n.*\n", f"env: {json.dumps(call)}\n", spec.read_text(), flags=re.M))
+    theirs.write("configs/theirs.yaml", json.dumps({"env": call, "algo": {"name": "ppo"}}))
+    done = theirs.rlx(*words, code=None)
+    assert not (tmp_path / "PWNED").exists()
+    assert "nobody has trained or made anything in this folder yet" in done.stdout + done.stderr
+
+
+def test_a_new_project_and_a_new_spec_are_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Project(tmp_path).rlx("init", "new")
+    assert project.is_own(tmp_path / "new")
+    mine = Project(tmp_path / "mine")
+    mine.write("rlx.toml", "")
+    mine.write("envs/own.py", "from gymnasium.envs.classic_control import CartPoleEnv\nclass Own(CartPoleEnv): pass\n")
+    mine.rlx("spec", "new", "--env", "CartPole-v1", "-o", "other.yaml")
+    assert not project.is_own(mine.root)  # it names no code
+    mine.rlx("spec", "new", "--env", "envs/own.py:Own", "--seconds", "1")
+    assert "nobody has trained" not in mine.rlx("check", "spec", code=None).stderr

@@ -81,9 +81,11 @@ def refuse_foreign_program(what: str, *, root: Path, item: Path | None = None, h
 
 
 def refuse_code_of_foreign_project(config: Mapping[str, Any], *, root: Path) -> None:
-    """Refuse to make what a config names from the tree of a project that came from elsewhere."""
+    """Refuse to make what a config of a project from elsewhere names, except for classes of packages."""
+    if _trusted["all"] or project.is_own(root):
+        return
     for name in code_references(config):
-        if list(own_places(name, root=root)):
+        if own_places(name, root=root) or not _is_harmless(name, root):
             refuse_foreign_program(f"`{name}`", root=root)
 
 
