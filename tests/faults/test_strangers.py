@@ -332,6 +332,9 @@ def test_trust_starts_it_and_so_does_the_projects_own_user(mail: Lab, theirs: Pa
     trace.unlink()
     mail._called(["wait", "queued_001", "--timeout", "1"])
     assert not trace.exists()
+    project.mark_own(mail.root)  # as `rlx train` does: who sent the run did not become another
+    mail._called(["wait", "queued_001", "--timeout", "1"])
+    assert not trace.exists()
     Lab(theirs)._called(["wait", "queued_001", "--timeout", "1"])  # its own user asks the scheduler
     assert trace.exists()
 
