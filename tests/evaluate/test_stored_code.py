@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rlx.evaluate.stored_code import code_references
+from rlx.envs.import_object import load_module
+from rlx.errors import Refused
+from rlx.evaluate.stored_code import code_problems, code_references
+from rlx.runs import project, store
 from rlx.runs.run import Run
 from tests.conftest import Project
 from tests.evaluate.linear import GOOD, make_run, register
@@ -81,6 +86,40 @@ def own_program(root: Path, tmp: Path) -> Run:
     return Run(run.path)
 
 
+def package_function(root: Path, tmp: Path) -> Run:
+    """Copy a run into `runs/` that names a function of a package; it executes a text."""
+    return calling(root, "numpy.testing:runstring", astr=f"__import__('os').mkdir({str(root / 'PWNED')!r})", dict={})
+
+
+def borrowed_function(root: Path, tmp: Path) -> Run:
+    """Copy a run into `runs/` that names a function which a file of the project imports from elsewhere."""
+    return calling(root, "envs/own.py:os.system", command=f"touch {root / 'PWNED'}")
+
+
+def bound_function(root: Path, tmp: Path) -> Run:
+    return calling(root, "envs/own.py:call", args=["touch", str(root / "PWNED")])
+
+
+def calling(root: Path, name: str, **kwargs: object) -> Run:
+    (root / "envs").mkdir()
+    (root / "envs/own.py").write_text("import functools\nimport os\nimport subprocess\n"
+                                      "call = functools.partial(subprocess.run, check=True)\n")  # fmt: skip
+    project.mark_own(root)
+    run = renamed(make_run(root, "theirs", {0: GOOD}), name)
+    (run.path / ".folder").unlink()
+    path = run.path / "config_snapshot.yaml"
+    path.write_text(path.read_text().replace("  kwargs: {}", f"  kwargs: {json.dumps(kwargs)}", 1))
+    assert Run(run.path).config["env"]["kwargs"] == kwargs
+    return Run(run.path)
+
+
+def clear(trace: Path) -> None:
+    if trace.is_dir():
+        trace.rmdir()
+    else:
+        trace.unlink(missing_ok=True)
+
+
 def renamed(run: Run, env: str) -> Run:
     path = run.path / "config_snapshot.yaml"
     path.write_text(path.read_text().replace("CartPole-v1", env))
@@ -88,7 +127,10 @@ def renamed(run: Run, env: str) -> Run:
     return Run(run.path)
 
 
-STRANGERS: tuple[Make, ...] = (elsewhere, unpacked, copied_module, copied_file, linked_file, wrapped, own_program)
+STRANGERS: tuple[Make, ...] = (
+    elsewhere, unpacked, copied_module, copied_file, linked_file, wrapped, own_program, package_function,
+    borrowed_function, bound_function,
+)  # fmt: skip
 RUNS_CODE = (
     ("eval", "RUN"), ("eval", "RUN:best"), ("eval", "own_001", "--like", "RUN"), ("video", "RUN"), ("stress", "RUN"),
     ("probe", "RUN", "gravity=1,2"), ("review", "RUN"), ("resume", "RUN"), ("resume", "RUN", "--prove"),
@@ -115,29 +157,29 @@ def test_no_command_executes_what_a_strangers_run_names(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(monkeypatch)
-    project = Project(tmp_path / "project")
-    project.write("rlx.toml", "")
-    make_run(project.root, "own", {0: GOOD})
-    run = make(project.root, tmp_path)
+    user = Project(tmp_path / "project")
+    user.write("rlx.toml", "")
+    make_run(user.root, "own", {0: GOOD})
+    run = make(user.root, tmp_path)
     name = run.name
-    if run.path.parent != project.root / "runs":
+    if run.path.parent != user.root / "runs":
         name = str(run.path)
     for words in (*RUNS_CODE, *READS):
-        done = project._call([word.replace("RUN/", f"{run.path}/").replace("RUN", name) for word in words])
-        assert not (project.root / "PWNED").exists(), words
+        done = user._call([word.replace("RUN/", f"{run.path}/").replace("RUN", name) for word in words])
+        assert not (user.root / "PWNED").exists(), words
         assert "Traceback" not in done.stderr, done.stderr
         if words in RUNS_CODE:
             assert done.returncode != 0, (words, done.stdout)
-    refused = project._call(["eval", name])
+    refused = user._call(["eval", name])
     assert refused.returncode == 4
     assert "--trust" in refused.stderr
     if make is own_program:  # only training starts it
         return
-    project._call(["eval", name, "--trust"])
-    assert (project.root / "PWNED").exists() == (make is not copied_module)  # nothing runs inside `runs/` at all
-    (project.root / "PWNED").unlink(missing_ok=True)
-    project._call(["eval", name])  # trust is not remembered
-    assert not (project.root / "PWNED").exists()
+    user._call(["eval", name, "--trust"])
+    assert (user.root / "PWNED").exists() == (make is not copied_module)  # nothing runs inside `runs/` at all
+    clear(user.root / "PWNED")
+    user._call(["eval", name])  # trust is not remembered
+    assert not (user.root / "PWNED").exists()
 
 
 def test_code_is_found_wherever_a_config_names_it() -> None:
@@ -148,3 +190,77 @@ def test_code_is_found_wherever_a_config_names_it() -> None:
         "policy": {"type": "g.py:G", "kwargs": {"features_extractor_class": "h:H", "net_arch": [8]}},
     }
     assert code_references(config) == ["a.py:A", "d:D", "e.py:E", "b:B", "c.py:C", "f:F", "g.py:G", "h:H"]
+
+
+@pytest.mark.parametrize(
+    "name", ["envs/own.py:Own", "envs/own.py:make", "envs/own.py:longer", "numpy.linalg:LinAlgError"]
+)
+def test_a_copied_run_may_name_classes_and_functions_of_the_projects_own_files(name: str, tmp_path: Path) -> None:
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs/own.py").write_text(
+        "import functools\nimport gymnasium\nclass Own(gymnasium.Env): pass\n"
+        "@functools.lru_cache\ndef make(size=1): return Own()\nlonger = functools.partial(make, size=2)\n"
+    )
+    project.mark_own(tmp_path)
+    run = renamed(make_run(tmp_path, "copied", {0: GOOD}), name)
+    (run.path / ".folder").unlink()
+    assert list(code_problems(run.config, place=run.path, root=tmp_path)) == []
+
+
+def test_a_run_may_name_any_function_in_the_folder_in_which_it_was_made_but_an_imported_one_may_not(
+    tmp_path: Path,
+) -> None:
+    project.mark_own(tmp_path)
+    made = renamed(make_run(tmp_path, "made", {0: GOOD}), "numpy.testing:runstring")
+    assert list(code_problems(made.config, place=made.path, root=tmp_path)) == []
+    snapshot = (made.path / "config_snapshot.yaml").read_text()
+    brought = store.create(tmp_path, name="brought", snapshot=snapshot, metadata={"backend": "imported"}, seeds=[0])
+    (problem,) = code_problems(brought.config, place=brought.path, root=tmp_path)
+    assert "neither a class nor a function of its files" in problem
+
+
+def test_a_module_that_starts_a_program_is_not_imported(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="a program, which its import would start"):
+        load_module("IPython.__main__", root=tmp_path)
+
+
+def test_whoever_trains_on_in_a_copy_with_trust_makes_it_their_own(tmp_path: Path) -> None:
+    mine = Project(tmp_path / "mine")
+    mine.write("rlx.toml", "")
+    mine.write("envs/own.py", "from gymnasium.envs.classic_control import CartPoleEnv\nclass Own(CartPoleEnv): pass\n")
+    mine.rlx("train", mine.config("tiny", env={"id": "envs/own.py:Own"}), "--seeds", "1")
+    shutil.copytree(mine.root, tmp_path / "restored")
+    restored = Project(tmp_path / "restored")
+    refused = restored.rlx("train", "--more", "tiny_001", "--seeds", "1", code=4)
+    assert "nobody has trained in this folder yet" in refused.stderr
+    assert not project.is_own(restored.root)
+    restored.rlx("train", "--more", "tiny_001", "--seeds", "1", "--trust")
+    restored.rlx("eval", "tiny_001")
+
+
+@pytest.mark.parametrize("words", [("check", "spec"), ("spec", "status"), ("cards", "--for", "spec.yaml"),
+                                   ("config", "show", "configs/theirs.yaml")])  # fmt: skip
+def test_a_strangers_spec_or_config_calls_no_function_of_a_package(words: tuple[str, ...], tmp_path: Path) -> None:
+    theirs = Project(tmp_path)
+    theirs.write("rlx.toml", "")
+    theirs.rlx("spec", "new", "--env", "CartPole-v1")
+    call = {"id": "numpy.testing:runstring", "kwargs": {"astr": "__import__('os').mkdir('PWNED')", "dict": {}}}
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(re.sub(r"^env:\n.*\n", f"env: {json.dumps(call)}\n", spec.read_text(), flags=re.M))
+    theirs.write("configs/theirs.yaml", json.dumps({"env": call, "algo": {"name": "ppo"}}))
+    done = theirs.rlx(*words, code=None)
+    assert not (tmp_path / "PWNED").exists()
+    assert "nobody has trained or made anything in this folder yet" in done.stdout + done.stderr
+
+
+def test_a_new_project_and_a_new_spec_are_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Project(tmp_path).rlx("init", "new")
+    assert project.is_own(tmp_path / "new")
+    mine = Project(tmp_path / "mine")
+    mine.write("rlx.toml", "")
+    mine.write("envs/own.py", "from gymnasium.envs.classic_control import CartPoleEnv\nclass Own(CartPoleEnv): pass\n")
+    mine.rlx("spec", "new", "--env", "CartPole-v1", "-o", "other.yaml")
+    assert not project.is_own(mine.root)  # it names no code
+    mine.rlx("spec", "new", "--env", "envs/own.py:Own", "--seconds", "1")
+    assert "nobody has trained" not in mine.rlx("check", "spec", code=None).stderr

@@ -215,6 +215,8 @@ def copy_project(source: Path, to: Path) -> Path:
     for ledger in to.glob(".rlx/tasks/*/studies/*/ledger.jsonl"):
         rewrite_approvals(ledger, folder=folder_identity(to))
         mark_made_here(ledger.parent)
+    for snapshot in to.glob("runs/*/config_snapshot.yaml"):
+        mark_made_here(snapshot.parent)
     mark_own(to)
     return to
 

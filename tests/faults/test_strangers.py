@@ -237,6 +237,13 @@ def test_no_command_starts_what_a_strangers_lab_names(tmp_path: Path) -> None:
     environment = mail.root / "candidate/env.py"
     environment.write_text(environment.read_text() + "\n\nFASTER = True\n")
     assert_starts_nothing(mail, LAB, trace=tmp_path / "PWNED")
+    for name in TRAPS:
+        (mail.root / f"{name}.py").unlink()
+    project.mark_own(mail.root)  # as training a config of one's own does
+    for words in (words for words in LAB if words in REFUSED):
+        code, told, errors = mail._called(list(words))
+        assert not (tmp_path / "PWNED").exists(), words
+        assert (code, "was not made in this folder" in errors) == (4, True), (words, told, errors)
 
 
 @pytest.mark.slow
@@ -330,6 +337,9 @@ def test_trust_starts_it_and_so_does_the_projects_own_user(mail: Lab, theirs: Pa
     mail._called(["eval", "theirs_001", "--trust"])
     assert trace.exists()
     trace.unlink()
+    mail._called(["wait", "queued_001", "--timeout", "1"])
+    assert not trace.exists()
+    project.mark_own(mail.root)  # as `rlx train` does: who sent the run did not become another
     mail._called(["wait", "queued_001", "--timeout", "1"])
     assert not trace.exists()
     Lab(theirs)._called(["wait", "queued_001", "--timeout", "1"])  # its own user asks the scheduler

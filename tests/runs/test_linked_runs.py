@@ -46,7 +46,7 @@ def test_every_command_works_when_runs_is_a_link(tmp_path: Path, monkeypatch: py
     assert not list(disk.glob("some*"))
 
 
-def test_a_run_trains_and_resumes_behind_a_link(tmp_path: Path) -> None:
+def test_a_run_trains_resumes_and_is_compared_behind_a_link(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     project.write("rlx.toml", "")
     (tmp_path / "disk").mkdir()
@@ -55,4 +55,16 @@ def test_a_run_trains_and_resumes_behind_a_link(tmp_path: Path) -> None:
     project.rlx("train", config, "--seeds", "1")
     project.rlx("train", "--more", "tiny_001", "--seeds", "1")
     assert sorted(path.name for path in (tmp_path / "disk" / "tiny_001").glob("seed_*")) == ["seed_0", "seed_1"]
-    project.rlx("compare", "tiny_001", "tiny_001", code=None)
+    other = project.config("other", algo={"gamma": 0.9})
+    long = project.config("long", algo={"total_timesteps": 10_000_000})
+    for words in (
+        ("settle", "tiny_001", other), ("compare", "tiny_001", "other_001"), ("noise", "tiny_001", "--seeds", "4"),
+        ("sweep", config, "-p", "algo.gamma=0.9,0.99", "--trials", "2"), ("sweep", "show", "tiny_sweep_001"),
+        ("sweep", "resume", "tiny_sweep_001"), ("train", "--detach", long), ("stop", "long_001"),
+        ("resume", "tiny_001", "--fork", "-s", "algo.total_timesteps=2048"),
+    ):  # fmt: skip
+        project.rlx(*words)
+    project.rlx("wait", "long_001", code=5)  # interrupted
+    refused = project.rlx("reflect", "tiny_001", code=3)
+    assert refused.stderr.startswith("error: tiny_001 has no reward terms\n")
+    assert (tmp_path / "disk" / "long_001").is_dir()

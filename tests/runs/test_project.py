@@ -56,3 +56,20 @@ def test_without_a_marker_the_folder_with_tasks_is_the_project(tmp_path: Path, m
     assert project.root(below) == below
     (tmp_path / ".rlx" / "tasks").mkdir(parents=True)
     assert project.root(below) == tmp_path, "a repository that never heard of rlx has its tasks at its top"
+
+
+def test_a_disk_shared_with_a_computer_that_knows_no_moments_of_birth_has_one_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.mark_own(tmp_path)
+    (tmp_path / "copy" / ".rlx").mkdir(parents=True)
+    mark = (tmp_path / project.OWN_MARK).read_bytes()
+    (tmp_path / "copy" / project.OWN_MARK).write_bytes(mark)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(project, "_birth_nanoseconds", lambda _: None)
+        assert project.is_own(tmp_path)
+        assert not project.is_own(tmp_path / "copy")
+        project.mark_own(tmp_path)
+    assert (tmp_path / project.OWN_MARK).read_bytes() == mark
+    (tmp_path / project.OWN_MARK).write_text(f"{tmp_path.stat().st_ino:x}")  # where moments are known, it takes both
+    assert project.is_own(tmp_path) == (project.folder_identity(tmp_path) == f"{tmp_path.stat().st_ino:x}")

@@ -24,7 +24,7 @@ def create(root: Path, name: str = "demo") -> Run:
 def test_a_created_run_is_whole(tmp_path: Path) -> None:
     run = create(tmp_path)
 
-    assert sorted(os.listdir(run.path)) == ["config_snapshot.yaml", "metadata.json", "seed_0", "seed_3"]
+    assert sorted(os.listdir(run.path)) == [".folder", "config_snapshot.yaml", "metadata.json", "seed_0", "seed_3"]
     assert run.metadata["name"] == run.name == "demo_001"
     assert run.metadata["schema"] == 1
     assert os.listdir(tmp_path / "runs") == ["demo_001"]

@@ -27,6 +27,11 @@ def prepare_display(render_mode: str | None) -> None:
         return
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # without a sound card ALSA complains on stderr
+    choose_opengl()
+
+
+def choose_opengl() -> None:
+    """Choose what MuJoCo draws with, before it is imported."""
     os.environ.setdefault("EGL_LOG_LEVEL", "fatal")
     library = opengl_library()
     if library is not None:

@@ -87,6 +87,8 @@ def load_module(name: str, *, root: Path) -> ModuleType:
             raise Refused(f"`{name}` is inside a run folder: rlx executes nothing there", hint="move the file to envs/")
     if name.partition(".")[0] in sys.stdlib_module_names:
         raise Refused(f"`{name}` is Python's own module: rlx runs nothing there", hint="name your own module or file")
+    if "__main__" in name.split("."):
+        raise Refused(f"`{name}` is a program, which its import would start", hint="name a module without `__main__`")
     try:
         folders = [root] if places else []
         with importable(*folders):

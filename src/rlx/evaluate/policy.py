@@ -133,7 +133,7 @@ def refuse_named_code(checkpoint: Checkpoint) -> None:
     for problem in code_problems(checkpoint.config, place=checkpoint.path, root=project.root()):
         raise CheckpointInvalid(
             f"{checkpoint.path} {problem}",
-            hint="if you trust it, repeat the command with --trust, or work in its own project folder",
+            hint="if you trust it, repeat the command with --trust, or train once in its own project folder",
         )
 
 

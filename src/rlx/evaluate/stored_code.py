@@ -2,20 +2,27 @@
 
 A run, a checkpoint or a whole project can come from anybody. A project that was unpacked or copied is somebody else's
 until somebody trains in it or makes something in it. A stored config may name `file.py:Class` or `module:Class`, and to
-make such an environment means to execute that file. rlx checks the names before it imports anything.
-Not covered: modules of installed packages that a run inside `runs/` names, and configs that a person names to train.
+make such an environment means to execute that file. rlx checks the names before it imports anything of a project.
+A run that was not made in its folder may name classes, of packages too, but a function only from the project's files:
+packages have functions that load a pickle or execute a text.
+Not covered: what the import of an installed module does, and configs that a person names to train.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from rlx.config.load import document, load, parse
 from rlx.config.schema import COMMAND
-from rlx.envs.import_object import own_places
-from rlx.errors import Refused
+from rlx.envs.headless import choose_opengl
+from rlx.envs.import_object import load_object, own_places
+from rlx.errors import Refused, RlxError
 from rlx.runs import project
 from rlx.runs.run import SNAPSHOT
 
@@ -31,6 +38,11 @@ _trusted = {"all": False}
 def trust_stored_code(*, is_trusted: bool) -> None:
     """Say whether this process may run whatever code a stored config names: a person asks for it with `--trust`."""
     _trusted["all"] = is_trusted
+
+
+def is_trusting() -> bool:
+    """Say whether somebody asked this process with `--trust` to run code from elsewhere."""
+    return _trusted["all"]
 
 
 def stored_experiment(run: Run, *, root: Path) -> Experiment:
@@ -69,9 +81,11 @@ def refuse_foreign_program(what: str, *, root: Path, item: Path | None = None, h
 
 
 def refuse_code_of_foreign_project(config: Mapping[str, Any], *, root: Path) -> None:
-    """Refuse to make what a config names from the tree of a project that came from elsewhere."""
+    """Refuse to make what a config of a project from elsewhere names, except for classes of packages."""
+    if _trusted["all"] or project.is_own(root):
+        return
     for name in code_references(config):
-        if list(own_places(name, root=root)):
+        if own_places(name, root=root) or not _is_harmless(name, root):
             refuse_foreign_program(f"`{name}`", root=root)
 
 
@@ -79,10 +93,11 @@ def code_problems(config: Mapping[str, Any], *, place: Path, root: Path) -> Iter
     """Yield why code that the config stored at `place` names is not executed."""
     if _trusted["all"]:
         return
-    if config.get("backend") == COMMAND and not (project.is_own(root) and project.is_made_here(place)):
-        yield "was not made in this folder and names a program to run: its `command`"
     runs = project.runs_folder(root).resolve()
     is_own = place.resolve().is_relative_to(runs)
+    is_made_here = is_own and project.is_own(root) and _is_run_made_here(place.resolve(), runs)
+    if config.get("backend") == COMMAND and not is_made_here:
+        yield "was not made in this folder and names a program to run: its `command`"
     for name in code_references(config):
         places = list(own_places(name, root=root))
         if not is_own:
@@ -91,6 +106,28 @@ def code_problems(config: Mapping[str, Any], *, place: Path, root: Path) -> Iter
             yield f"names code to run that is not in the project's own tree outside runs/: `{name}`"
         elif places and not project.is_own(root):
             yield f"names code to run, and nobody has trained in this folder yet: `{name}`"
+        elif not is_made_here and not _is_harmless(name, root):
+            yield f"was not made in this folder and names neither a class nor a function of its files: `{name}`"
+
+
+def _is_run_made_here(place: Path, runs: Path) -> bool:
+    inside = place.relative_to(runs).parts
+    return bool(inside) and project.is_made_here(runs / inside[0])
+
+
+def _is_harmless(name: str, root: Path) -> bool:
+    """Say whether a name means a class, or a function of the project's own files; also if nothing has that name."""
+    choose_opengl()  # the import may be MuJoCo's
+    try:
+        value = load_object(name, root=root)
+    except RlxError:
+        return True  # a registered id, or a mistake that making it will explain
+    while isinstance(value, functools.partial):
+        value = value.func
+    if isinstance(value, type):
+        return value.__module__.partition(".")[0] not in sys.stdlib_module_names
+    code = getattr(inspect.unwrap(value), "__code__", None)
+    return isinstance(code, CodeType) and _is_project_code(Path(code.co_filename), root)
 
 
 def _is_project_code(path: Path, root: Path) -> bool:

@@ -140,10 +140,9 @@ def add_seeds(
     Refused if code or versions have changed, unless `is_anyway`: seeds of different code are not replicates.
     """
     from rlx.compare.code_version import CurrentCode
-    from rlx.evaluate.stored_code import stored_experiment
 
     _refuse_active(run, notice)
-    stored_experiment(run, root=run.path.parent.parent)
+    _refuse_foreign(run)
     changes = [] if is_anyway else CurrentCode(run.path.parent.parent).changes(run)
     if changes:
         raise Refused(
@@ -167,10 +166,8 @@ def resume(
     `notice` gets a line of text if this takes a while. A seed that lacks its report gets one. At `pause_step`, the
     seeds are evaluated and save `latest`; another resume continues them.
     """
-    from rlx.evaluate.stored_code import stored_experiment
-
     _refuse_active(run, notice)
-    stored_experiment(run, root=run.path.parent.parent)
+    _refuse_foreign(run)
     if not run.seeds:
         raise UsageError(f"{run.name} has no seeds", hint=f"rlx train --more {run.name} --seeds 1")
     unfinished = [seed.number for seed in run.seeds if not run.is_finished(seed)]
@@ -183,6 +180,16 @@ def resume(
         )
     start(run, unfinished, pause_step=pause_step)
     return Run(run.path)
+
+
+def _refuse_foreign(run: Run) -> None:
+    """Refuse to train a run that names code from elsewhere; with `--trust`, its project is one's own from now on."""
+    from rlx.evaluate import stored_code
+
+    root = run.path.parent.parent
+    stored_code.stored_experiment(run, root=root)
+    if stored_code.is_trusting() and run.path.parent == project.runs_folder(root):
+        project.mark_own(root)
 
 
 def _refuse_active(run: Run, notice: Notice | None) -> None:

@@ -114,6 +114,12 @@ def folder_identity(project: Path) -> str:
     return f"{identity}.{born:x}"
 
 
+def is_identity_of(identity: str, folder: Path) -> bool:
+    """Say whether an identity is a folder's; another computer may know the moment, and this one only the inode."""
+    here = folder_identity(folder)
+    return identity == here or ("." not in here and identity.partition(".")[0] == here)
+
+
 def _birth_nanoseconds(path: Path) -> int | None:
     """Return when a file was made, or None if its disk or this system does not say."""
     import ctypes
@@ -168,7 +174,7 @@ def _has_mark(folder: Path, place: Path) -> bool:
     from rlx import files
 
     try:
-        return files.read_bytes(place) == folder_identity(folder).encode()
+        return is_identity_of(files.read_bytes(place).decode("ascii", "replace"), folder)
     except (OSError, FileDamaged):
         return False
 

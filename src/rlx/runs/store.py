@@ -17,7 +17,7 @@ import rlx
 from rlx import files
 from rlx.errors import Refused, UsageError, WriteFailed
 from rlx.runs import project, status, untrusted_rows
-from rlx.runs.run import COMMAND_BACKEND, LABELS, METADATA, SNAPSHOT, SUPERVISOR, Run, Seed, read_labels
+from rlx.runs.run import IMPORTED_BACKEND, LABELS, METADATA, SNAPSHOT, SUPERVISOR, Run, Seed, read_labels
 from rlx.runs.status import HEARTBEAT_STOPPED, RUNNING
 
 SCHEMA = 1
@@ -38,7 +38,7 @@ def create(root: Path, *, name: str, snapshot: str, metadata: dict[str, Any], se
         for seed in seeds:
             (staging / f"seed_{seed}").mkdir()
         files.write_durable(staging / SNAPSHOT, snapshot.encode())
-        if metadata.get("backend") == COMMAND_BACKEND:  # its config names a program
+        if metadata.get("backend") != IMPORTED_BACKEND:  # an import brings a config from elsewhere
             project.mark_made_here(staging)
         run = _publish(staging, runs, name=name, metadata=metadata)
     except OSError as error:

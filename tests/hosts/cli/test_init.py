@@ -25,7 +25,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tree(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) + "/" * path.is_dir() for path in folder.rglob("*"))
+    """Return what is in a project, without rlx's own notes."""
+    paths = (path for path in folder.rglob("*") if ".rlx" not in path.relative_to(folder).parts)
+    return sorted(str(path.relative_to(folder)) + "/" * path.is_dir() for path in paths)
 
 
 def test_a_new_project_has_what_is_used_and_nothing_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from rlx.errors import UsageError
@@ -34,3 +35,18 @@ def test_a_failed_picture_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest
         style.save(figure, out)
     assert [path.name for path in tmp_path.iterdir()] == ["p.png"]
     assert out.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_never_starts_latex_even_if_the_current_folder_asks_for_it(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.check_output", lambda *words, **_: pytest.fail(f"started {words}"))
+    monkeypatch.setattr("matplotlib.texmanager.TexManager._texcache", str(tmp_path / "cache"), raising=False)
+    with matplotlib.rc_context({"text.usetex": True, "text.latex.preamble": r"\openout"}):
+        figure, panels = style.blank()
+        panels[0].plot([0, 1], [0, 1], label="a run")
+        panels[0].set_title("a metric that no cache has seen")
+        style.legend(figure, count=1)
+        style.save(figure, tmp_path / f"p.{ending}")
+    assert (tmp_path / f"p.{ending}").stat().st_size > 0

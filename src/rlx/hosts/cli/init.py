@@ -48,6 +48,7 @@ class ProjectFiles:
 
 def run(args: Args) -> Data:
     from rlx.config.yaml_lines import shown
+    from rlx.runs import project
 
     root = _root(args)
     plan = _plan(root, args.env, is_here=args.here)
@@ -59,11 +60,12 @@ def run(args: Args) -> Data:
     created = _write(plan)
     command = f"rlx train {shlex.quote(plan.config)}"
     if not args.here:
+        project.mark_own(root)  # the folder was new or empty: nothing in it came from elsewhere
         place = shown(Path(args.name))
         created = [f"{place}/{name}" for name in created]
         command = f"cd {shlex.quote(place)} && {command}"
-    project = shown(root.absolute())
-    return {"project": project, "config": plan.config, "created": created, "left_out": left_out, "next": command}
+    place = shown(root.absolute())
+    return {"project": place, "config": plan.config, "created": created, "left_out": left_out, "next": command}
 
 
 def _use_zoo(plan: ProjectFiles, args: Args) -> list[str]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlx import files
 from rlx.hosts.plots import style
 
 COLOURS = {
@@ -64,8 +63,7 @@ def draw(
         _panel(axes, claimed, "claimed", "the claim:\nfresh seeds, other episodes", level)
     figure.suptitle("\n".join(textwrap.wrap(title, int(width * 12))), fontsize="medium", x=0.01, ha="left")
     _legend(figure, search, shown, level)
-    with files.replacing(path) as new:
-        figure.savefig(new, format="png", dpi=style.DOTS_PER_INCH, metadata={"Software": None})
+    style.write(figure, path, metadata={"Software": None})
     return path
 
 

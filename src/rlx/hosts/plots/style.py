@@ -61,9 +61,16 @@ def _legend_columns(count: int) -> int:
 
 def save(figure: Figure, out: Path) -> None:
     """Write the figure; the same figure gives the same bytes, and text stays text."""
-    import matplotlib
+    write(figure, out, metadata=_WITHOUT_DATE[out.suffix.lower()])
 
-    kind = out.suffix.lower()
-    settings: Any = {"svg.hashsalt": "rlx", "svg.fonttype": "none", "pdf.fonttype": 42}
+
+def write(figure: Figure, out: Path, *, metadata: dict[str, Any]) -> None:
+    """Write the figure without LaTeX, a program that a `matplotlibrc` in the current folder could ask for."""
+    import matplotlib
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_usetex(False)
+    settings: Any = {"svg.hashsalt": "rlx", "svg.fonttype": "none", "pdf.fonttype": 42, "text.usetex": False}
     with matplotlib.rc_context(settings), files.replacing(out) as temporary:
-        figure.savefig(temporary, format=kind[1:], dpi=DOTS_PER_INCH, metadata=_WITHOUT_DATE[kind])
+        figure.savefig(temporary, format=out.suffix.lower()[1:], dpi=DOTS_PER_INCH, metadata=metadata)

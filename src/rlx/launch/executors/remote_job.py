@@ -148,7 +148,8 @@ def remote_job_of(run: Run) -> RemoteJob | None:
     if name == LOCAL:
         return None
     root = project_of(run)
-    if not project.is_own(root):  # its files would name the commands that ask a scheduler
+    if not (project.is_own(root) and project.is_made_here(run.path)):
+        # whoever sent it named the commands that ask its scheduler
         return None
     try:
         if "job" in lineage:

@@ -93,7 +93,7 @@ def approval_problems(study: Study, state: State) -> tuple[str, ...]:
         return ()
     event, name = state.approval.event, f"{study.task_name}/{study.name}"
     problems = list(approval.proof_problems(event, root=study.root))
-    if event.get("folder") != project.folder_identity(study.root):
+    if not project.is_identity_of(str(event.get("folder")), study.root):
         problems.insert(0, "the approval is for another folder: a copy of a project needs its own approval")
     if event.get("study") != name:
         message = f"the approval is for {event.get('study')}, and this is {name}: a copied or renamed study has none"

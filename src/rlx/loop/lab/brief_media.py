@@ -37,7 +37,7 @@ class HeadSheet:
 def head_sheet(lab: Lab) -> HeadSheet:
     """Return the contact sheet of the head at the current rung; it is drawn if it is not there yet."""
     study = lab.study
-    refuse_foreign_program("the environment of the lab", root=lab.root, hint=APPROVE_HINT)
+    refuse_foreign_program("the environment of the lab", root=lab.root, item=lab.study.folder, hint=APPROVE_HINT)
     head = study.state().head
     path = lab.folder / "media" / f"{study.name}_{head}.png"
     if path.is_file():

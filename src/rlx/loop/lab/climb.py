@@ -43,7 +43,7 @@ def climb(
 
     Calling it again after a crash goes on: a rung whose baseline or candidate is missing is finished first.
     """
-    refuse_foreign_program("the training of the lab", root=lab.root, hint=APPROVE_HINT)
+    refuse_foreign_program("the training of the lab", root=lab.root, item=lab.study.folder, hint=APPROVE_HINT)
     unfinished = _carried_from(lab)
     if unfinished is None:
         refusals = climb_refusals(lab)

@@ -158,7 +158,7 @@ def interrupt(lab: Lab) -> None:
 
 def refuse_unapproved(lab: Lab) -> None:
     """Refuse to drive a lab whose study waits for a person, or whose sessions this kernel could not limit."""
-    refuse_foreign_program("the agent of the lab", root=lab.root, hint=APPROVE_HINT)
+    refuse_foreign_program("the agent of the lab", root=lab.root, item=lab.study.folder, hint=APPROVE_HINT)
     study = lab.study
     if study.state().approval is None and lab.rung == lab.config.ladder[0]:
         says = f"lab {lab.name} is not approved: a person has to read program.md, lab.yaml and evaluator/ first"

