@@ -35,7 +35,7 @@ def test_a_run_is_created_whole_or_not_at_all(tmp_path: Path, tracer: str) -> No
             assert made.config["env"] == made.metadata["env"]
             assert len(made.seeds) == (1 if name == "demo_001" else 2)
         assert {row["status"] for row in index.summaries(root).rows} == {"prepared"}
-        assert "Traceback" not in outcome.talk or "RlxError" in outcome.talk
+        assert "Traceback" not in outcome.talk or "rlx.errors." in outcome.talk
         store.create(root, name="demo", snapshot="env: {id: CartPole-v1}\n", metadata={}, seeds=[])
 
 

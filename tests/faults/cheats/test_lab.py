@@ -105,7 +105,7 @@ STATIC = {
     "code that runs at start-up": ({"candidate/sitecustomize.py": ("", "x = 1\n")}, "SCOPE"),
     "attributes for git": ({".gitattributes": ("", "* filter=cheat\n")}, "SCOPE"),
     "weights as literals in the settings": (
-        {"candidate/train.py": ("[8]", '[8], "weights": [[0.5, -0.5], [1.5, 2.5]]')}, "VALUE"),
+        {"candidate/train.py": ("[8]", '[8], "weights": [[0.5, -0.5], [1.5, 2.5]]')}, "KEY"),
     "weights as literals in the layers": ({"candidate/train.py": ("[8]", "[[0.5, -0.5], [1.5, 2.5]]")}, "VALUE"),
     "settings that code computes": ({"candidate/train.py": ("0.03", "float(open('/etc/hostname').read())")}, "VALUE"),
 }  # fmt: skip

@@ -105,7 +105,7 @@ def _attempts(study: Study, rung: Rung, events: tuple[Event, ...], state: State)
         if event.kind == "proposed" and name not in seen:
             seen.add(name)
             yield _of_candidate(study, rung, state, state.candidates[name], event, notes.get(name, {}))
-        elif event.kind == "refused" and event.get("action") in (ACTION, "propose") and name not in state.candidates:
+        elif event.kind == "refused" and event.get("action") in (ACTION, "propose") and name not in seen:
             yield _of_refusal(study, rung, event, number)
 
 
