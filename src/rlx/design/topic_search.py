@@ -37,7 +37,7 @@ OTHER_FIELDS = word_stems(
     "commit company contract cook css database dockerfile dog email employee essay film flight football guitar "
     "hiking holiday homework hotel html insurance invoice javascript kid kitchen kubernetes landlord laptop "
     "lawyer letter llm loan logistic loyalty market meeting menu mortgage movie mri music novel parcel "
-    "passport password pet phone photo price printer quiz reactjs recipe regression retirement roof salary school "
+    "passport password pet phone photo price printer quiz reactjs recipe regression rest retirement roof salary school "
     "server shop shopping song spreadsheet sql stamp startup student tax theatre tour travel university weather "
     "web website wedding wifi workout"
 )
