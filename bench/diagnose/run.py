@@ -125,7 +125,8 @@ def _of(cell: Cell, some: Sequence[Judged]) -> list[Judged]:
 def _cell(cell: Cell, some: Sequence[Judged], p: float) -> str:
     own = _of(cell, some)
     firsts = [run.found[0] if run.found else "–" for run in own]
-    shown = ", ".join(f"{name} {firsts.count(name)}" for name in sorted(set(firsts), key=firsts.count, reverse=True))
+    ordered = sorted(set(firsts), key=lambda name: (-firsts.count(name), name))
+    shown = ", ".join(f"{name} {firsts.count(name)}" for name in ordered)
     flagged, right = sum(run.is_flagged for run in own), sum(run.is_right for run in own)
     return f"| {cell[0]} | {cell[1]} | {p:.3f} | {flagged}/{len(own)} | {right}/{len(own)} | {shown} |"
 

@@ -54,6 +54,13 @@ def test_without_a_random_policy_a_wide_gap_parts_failing_seeds() -> None:
     assert noise([1.0, 2.0]).failing.threshold is None
 
 
+def test_without_a_random_policy_a_share_begins_at_zero() -> None:
+    failing = noise([0.0, 0.05, 0.02, 0.45, 0.5]).failing
+    assert (failing.count, failing.threshold) == (3, 0.25)
+    assert noise([0.9, 0.95, 1.0]).failing.count == 0
+    assert noise([0.0, 0.0, 0.0]).failing.threshold is None
+
+
 def test_crashed_seeds_fail() -> None:
     failing = noise(POOL, random=20.0, crashed=2).failing
     assert failing.count == 2

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rlx.compare.seed_noise import noise as seed_noise
 from rlx.diagnose.analyze import analyze
 from rlx.diagnose.curve_shape import classify_curve
 from rlx.diagnose.diagnose import diagnose
@@ -84,6 +85,26 @@ def test_seeds_disagree_as_often_as_noise_says_that_they_fail() -> None:
     disagreeing = run(*(20 * TIME * 0 + end * TIME + noise(number) for number, end in enumerate(ends)))
     assert len(seed_outcomes(disagreeing).failing) == 6
     assert "seeds_disagree" in [finding.rule for finding in diagnose(disagreeing).findings]
+
+
+@pytest.mark.parametrize("ends", [[0.0, 0.05, 0.02, 0.45, 0.5], [0.0, 0.0, 0.2, 0.22, 0.24, 0.5], [0.3, 0.4, 0.5]])
+def test_noise_counts_the_same_failing_seeds_in_a_success_rate(ends: list[float]) -> None:
+    learning = run(*(-5 + 3 * TIME + noise(number, 0.3) for number in range(len(ends))),
+                   success=[np.full(ROWS, end) for end in ends])  # fmt: skip
+    assert seed_noise(ends).failing.count == len(seed_outcomes(learning).failing)
+
+
+def test_a_small_fall_before_a_flat_curve_is_named() -> None:
+    random = EvaluationScore(22.0, 10.0, 20, 22.0)
+    falls = np.interp(TIME, [0, 0.1, 1], [15.5, 9.4, 9.4])
+    fallen = replace(run(*(falls + noise(number, 0.05) for number in range(3))), random=random, reachable=475.0)
+    answer = analyze(fallen)
+    assert answer.answer == "flat"
+    assert "would not show" not in answer.line
+    assert "it fell around step" in answer.line
+    assert "less than 5% of the way to 475" in answer.line
+    level = replace(run(*(9.4 + noise(number, 0.5) for number in range(3))), random=random, reachable=475.0)
+    assert "would not show" in analyze(level).line
 
 
 def test_seeds_that_are_behind_and_still_rise_are_a_remark() -> None:

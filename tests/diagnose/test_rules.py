@@ -212,6 +212,25 @@ def test_rising_returns_are_learning_although_the_greedy_policy_scores_like_the_
     assert [finding.rule for finding in diagnose(every).findings] == ["greedy_gap"]
 
 
+def test_rising_returns_that_no_evaluation_confirms_are_worth_watching() -> None:
+    level = Series(STEPS[5::6], 100 + noise(0, 60, seed=6)[5::6])
+    unsure = case({RETURN: LEARNS / 3 + 13}, report=EvaluationScore(58.6, 63.8, 20, 58.6), evaluations=level)
+    (finding,) = diagnose(unsure).findings
+    assert (finding.rule, finding.severity) == ("no_learning", "medium")
+    assert finding.claim.startswith("no evaluation confirms that it learns")
+    assert finding.commands[0].words == ("rlx", "eval", "own_001", "--episodes", "100")
+    rising = Series(STEPS[5::6], LEARNS[5::6])
+    assert diagnose(replace(unsure, seeds=(replace(unsure.seeds[0], evaluations=rising),))).findings == ()
+
+
+@pytest.mark.parametrize("has_same_reward", [True, False])
+def test_evaluations_that_rise_only_to_the_random_policys_score_are_no_learning(*, has_same_reward: bool) -> None:
+    recovering = Series(STEPS[5::6], np.linspace(9, 19, len(STEPS[5::6])))
+    stuck = case(ill(), report=EvaluationScore(19.0, 6.0, 20, 19.0), evaluations=recovering)
+    found = diagnose(replace(stuck, has_same_reward=has_same_reward)).findings
+    assert [finding.rule for finding in found] == ["no_learning"]
+
+
 def test_returns_that_fall_while_evaluations_rise_are_not_getting_worse() -> None:
     explores = case({RETURN: WORSE}, evaluations=Series(STEPS[::6], LEARNS[::6]), report=None)
     assert not load("getting_worse").find(explores)

@@ -6,17 +6,19 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from rlx.config import load
 from rlx.diagnose.diagnose import diagnose
 from rlx.diagnose.rules import all_rules
+from rlx.diagnose.run_case import NOTHING, RETURN
 from rlx.diagnose.run_rule import SuggestedChange
-from rlx.diagnose.suggest import suggest
+from rlx.diagnose.suggest import advise_script, suggest
 from rlx.hosts.cli.parser import parser_of
 from rlx.launch import launch
-from tests.diagnose.cases import FIRES, SOUND
+from tests.diagnose.cases import FIRES, LEARNS, ROWS, SOUND, case, noise
 
 ENVS = {"sac": "Pendulum-v1", "td3": "Pendulum-v1", "tqc": "Pendulum-v1", "ddpg": "Pendulum-v1"}
 ALGORITHMS = ("ppo", "a2c", "trpo", "dqn", "qrdqn", *ENVS)
@@ -81,6 +83,18 @@ def test_a_scripts_run_is_not_resumed_or_evaluated_by_rlx() -> None:
     some = replace(FIRES["collapse_after_peak"], is_script=True)
     verbs = {one.words[1] for one in suggest(some, diagnose(some), snapshot="x")}
     assert verbs == {"plot"}
+
+
+def test_a_script_that_still_rises_is_told_to_train_longer() -> None:
+    rising = {RETURN: np.linspace(0, 60, ROWS) + noise(0, 0.5)}
+    script = replace(case(rising, seeds=3, report=None, evaluations=NOTHING), is_script=True)
+    (advice,) = advise_script(script, diagnose(script))
+    assert advice.startswith("train longer")
+    assert "120,000 steps" in advice
+    assert advice.endswith("rlx compare own_001 NEW_RUN --budget-question --metric rollout/return_mean")
+    level = replace(case({RETURN: LEARNS}, seeds=3), is_script=True)
+    assert advise_script(level, diagnose(level)) == ()
+    assert advise_script(replace(script, is_script=False), diagnose(script)) == ()
 
 
 def test_the_commands_of_advice_are_suggested_also_for_a_script() -> None:

@@ -146,4 +146,7 @@ class CurrentCode:
         changes = self.changes(run)
         if changes:
             problem = f"{run.name} cannot be trained further, because these changed since: {', '.join(changes)}"
-            raise EvidenceInvalid(problem, hint=f"train again with the current code: {again}")
+            hint = f"train again with the current code: {again}"
+            if not self.is_reuse and not CurrentCode(self.root, is_reuse=True).changes(run):
+                hint += "; or count the seeds together, if that change does not matter: --reuse"
+            raise EvidenceInvalid(problem, hint=hint)

@@ -18,6 +18,7 @@ from rlx.compare.stats import Floats, as_runs
 from rlx.number_format import deviation
 
 SHARES = (0.05, 0.10, 0.20)
+FAILING = 0.5
 GAP = 3.0
 """A gap between neighbouring seeds separates two groups if it is this many times the spread on either side of it."""
 
@@ -119,17 +120,31 @@ def _finds(sd: float, plan: InterimPlan) -> dict[int, float]:
     return finds
 
 
+def failing_limit(scores: ArrayLike, floor: float, *, share: float = FAILING) -> float | None:
+    """Return the score below which a seed fails: half of what the best seed gains over the floor, or another share.
+
+    Returns None if no seed beats the floor.
+    """
+    best = float(np.max(scores))
+    if best <= floor:
+        return None
+    return floor + share * (best - floor)
+
+
 def _failing(pool: Floats, random: float | None, crashed: int) -> FailingSeeds:
     """Count the seeds that gain less than half of what the best seed gains over the random policy.
 
-    Without a random policy, or if no seed beats it, count the seeds below a gap that separates two groups.
+    Without a random policy, shares (scores between 0 and 1, such as success rates) begin at 0. For other scores, or if
+    no seed beats the random policy, count the seeds below a gap that separates two groups.
     """
-    best = float(pool.max())
-    threshold: float | None
-    if random is not None and best > random:
-        threshold = (random + best) / 2
-        rule = "gains less than half of what the best seed gains over the random policy"
-    else:
+    threshold: float | None = None
+    rule = "gains less than half of what the best seed gains over the random policy"
+    if random is not None:
+        threshold = failing_limit(pool, random)
+    elif pool.min() >= 0 and pool.max() <= 1:
+        threshold = failing_limit(pool, 0.0)
+        rule = "reaches less than half of what the best seed reaches"
+    if threshold is None:
         threshold = _gap(np.sort(pool))
         rule = f"lies below a gap of {GAP:g} times the spread on either side of it"
     count = crashed

@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from rlx.diagnose.curve_shape import FEWEST_POINTS, Answer, CurveShape, classify_curve, pool_curves, seeds_rise_at_end
+from rlx.compare.seed_noise import FAILING
+from rlx.diagnose.curve_shape import (
+    FEWEST_POINTS,
+    SMALLEST_CHANGE,
+    Answer,
+    CurveShape,
+    classify_curve,
+    pool_curves,
+    seeds_rise_at_end,
+)
 from rlx.diagnose.finding import Finding
 from rlx.diagnose.run_case import RETURN, RunCase, SeedCase
-from rlx.diagnose.seed_outcomes import FAILING, seed_outcomes
+from rlx.diagnose.seed_outcomes import seed_outcomes
 from rlx.number_format import figure, plain
 
 CURVE_POINTS = 60
@@ -156,6 +165,8 @@ def _line(case: RunCase, answer: Answer, agreeing: Sequence[CurveShape], togethe
         line += f", peak {figure(_median(shapes, 'peak'))}"
     if case.random:
         line += f", random policy {figure(case.random.mean)}"
+    if answer == "flat":
+        return f"{line}, {_flatness(case, shapes)}"
     return f"{line}, {_when(answer, shapes)}"
 
 
@@ -163,12 +174,25 @@ def _median(shapes: Sequence[CurveShape], name: str) -> float:
     return float(np.median([getattr(shape, name) for shape in shapes]))
 
 
+def _flatness(case: RunCase, shapes: Sequence[CurveShape]) -> str:
+    """Say which change would not show, or that the change that shows is small beside what can be gained here."""
+    visible = _median(shapes, "visible")
+    change = _median(shapes, "end") - _median(shapes, "start")
+    if abs(change) <= visible or case.reachable is None:
+        return f"a change of less than {figure(visible)} would not show"
+    verb = "fell" if change < 0 else "rose"
+    step = _median(shapes, "changed")
+    return (
+        f"it {verb} around step {step:,.0f} and is flat otherwise: that is less than {SMALLEST_CHANGE:.0%} of the way "
+        f"to {figure(case.reachable)}, which is reachable here"
+    )
+
+
 def _when(answer: Answer, shapes: Sequence[CurveShape]) -> str:
     steps = {name: f"{_median(shapes, name):,.0f}" for name in ("changed", "peak_step", "swings")}
     sure = min(shape.sure for shape in shapes)
     certain = f"{sure:.0%} certain"
     return {
-        "flat": f"a change of less than {figure(_median(shapes, 'visible'))} would not show",
         "still rising": f"most of it around step {steps['changed']}, {certain}: train longer",
         "levelled off": f"most of it around step {steps['changed']}, {certain}",
         "collapsed": f"highest at step {steps['peak_step']}, {certain}",

@@ -218,10 +218,21 @@ class RunCase:
         return classify_curve(seed.evaluations.steps, seed.evaluations.values).is_learning
 
     def has_learned(self, seed: SeedCase) -> bool:
-        """Say whether its evaluations rise, or its training returns if they pay the same reward."""
+        """Say whether its evaluations rise above the score without training. Too few of them leave it to the returns.
+
+        The evaluations measure what the final evaluation measures. Evaluations that rise from a bad start to the score
+        of the random policy are not learning.
+        """
+        if len(seed.evaluations) < FEWEST_POINTS:
+            return self.returns_rise(seed)
+        shape = classify_curve(seed.evaluations.steps, seed.evaluations.values)
+        floor = self.floor(seed)
+        return shape.is_learning and (floor is None or shape.end - floor > shape.visible)
+
+    def returns_rise(self, seed: SeedCase) -> bool:
+        """Say whether its training returns rise above the floor, if they pay the same reward as evaluations."""
         is_same_unit = self.has_same_reward and self.setting("eval.env") is None
-        rises = is_same_unit and self.shapes[seed.seed].is_learning and self._ends_above_floor(seed)
-        return rises or self.evaluations_rise(seed)
+        return is_same_unit and self.shapes[seed.seed].is_learning and self._ends_above_floor(seed)
 
     @cached_property
     def reward_history(self) -> RewardHistory:

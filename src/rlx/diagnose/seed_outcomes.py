@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlx.compare.seed_noise import FAILING, failing_limit
 from rlx.diagnose.reward_terms.proxy_divergence import RATES, finite_mean
 from rlx.diagnose.run_case import RunCase, SeedCase
 from rlx.runs.metrics import Series
 
-FAILING = 0.5
 STUCK = 0.25
 WORTH_SUCCESS = 0.2
 LATE = 0.2  # of the logged success rates or returns
@@ -33,11 +33,11 @@ class SeedOutcomes:
         """Return the seeds that gain less than this share of the best seed's gain, the worst first."""
         if not self.scores:
             return ()
-        gain = max(self.scores.values()) - self.floor
-        if gain <= 0:
+        limit = failing_limit(list(self.scores.values()), self.floor, share=share)
+        if limit is None:
             return ()
         ordered = sorted(self.scores, key=lambda seed: self.scores[seed])
-        return tuple(seed for seed in ordered if self.scores[seed] - self.floor < share * gain)
+        return tuple(seed for seed in ordered if self.scores[seed] < limit)
 
     @property
     def failing(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from rlx.diagnose.analyze import analyze, stuck_seeds
 from rlx.diagnose.finding import Finding
 from rlx.diagnose.rule import RuleReport
 from rlx.diagnose.rules import load
-from rlx.diagnose.run_case import TERMS, RunCase
+from rlx.diagnose.run_case import RETURN, TERMS, RunCase
 
 FEW_SEEDS = 3
 MOST = 8
@@ -87,15 +87,32 @@ def _changes(case: RunCase, report: RuleReport, snapshot: str) -> Iterator[Sugge
 def _train_longer(case: RunCase, report: RuleReport) -> Iterator[Suggestion]:
     """Yield a longer training if the returns still rise: settle tells whether it helps."""
     steps = case.setting("algo.total_timesteps")
-    is_done = bool(case.seeds) and all(seed.state == "completed" for seed in case.seeds)
-    if case.is_script or not isinstance(steps, int) or not is_done or analyze(case).answer != "still rising":
-        return
-    is_sound = all(finding.severity == "low" or finding.rule in UNFINISHED for finding in report.findings)
-    if not is_sound:
+    if case.is_script or not isinstance(steps, int) or not _needs_more_steps(case, report):
         return
     longer = f"algo.total_timesteps={LONGER * steps}"
     words = ("rlx", "settle", case.name, case.name, "-s", longer, "--budget-question")
     yield Suggestion(words, f"the return still rises: settle whether {LONGER} times the steps help")
+
+
+def _needs_more_steps(case: RunCase, report: RuleReport) -> bool:
+    """Say whether a complete training still rises, and nothing else is wrong with it."""
+    is_done = bool(case.seeds) and all(seed.state == "completed" for seed in case.seeds)
+    is_sound = all(finding.severity == "low" or finding.rule in UNFINISHED for finding in report.findings)
+    return is_done and is_sound and analyze(case).answer == "still rising"
+
+
+def advise_script(case: RunCase, report: RuleReport) -> tuple[str, ...]:
+    """Return what a person should change in a script that rlx cannot run: train longer if the returns still rise."""
+    if not case.is_script or not _needs_more_steps(case, report):
+        return ()
+    steps = LONGER * max(seed.step for seed in case.seeds)
+    compare = f"rlx compare {case.name} NEW_RUN --budget-question"
+    if not any(seed.report for seed in case.seeds) and case.has(RETURN):
+        compare += f" --metric {RETURN}"
+    return (
+        f"train longer: the return still rises. Let your script train a new run for {steps:,} steps, then ask whether "
+        f"that helped: {compare}",
+    )
 
 
 def _understand(case: RunCase, report: RuleReport) -> Iterator[Suggestion]:

@@ -49,6 +49,18 @@ class Hangs(Bare):
         return super().step(action)
 
 
+class HangsAtOnce(Bare):
+    def step(self, action):
+        while True:
+            pass
+
+
+class NeverBegins(Bare):
+    def reset(self, *, seed=None, options=None):
+        while True:
+            pass
+
+
 class Prints(Bare):
     def step(self, action):
         print("step", action)
@@ -97,6 +109,14 @@ def test_what_an_environment_raises_is_a_finding_with_its_line(
 
 def test_a_step_that_does_not_return_is_a_finding(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "step had not returned after" in findings(capsys, "own.py:Hangs", "--seconds", "2")["env_hangs"]
+
+
+@pytest.mark.parametrize(("name", "call_name"), [("HangsAtOnce", "step"), ("NeverBegins", "reset")])
+def test_a_first_call_that_does_not_return_is_a_finding(
+    project: Path, capsys: pytest.CaptureFixture[str], name: str, call_name: str
+) -> None:
+    found = findings(capsys, f"own.py:{name}", "--seconds", "1")
+    assert f"{call_name} had not returned after" in found["env_hangs"]
 
 
 def test_what_an_environment_prints_stays_out_of_the_answer(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,26 @@ def test_the_same_config_on_fresh_seeds_goes_the_whole_way_of_a_candidate(hills:
     assert again["asked"] == 2
 
 
+def test_a_pool_says_which_change_costs_it_its_seeds_and_can_keep_them(hills: Project) -> None:
+    hills.write("envs/pole.py", "from gymnasium.envs.classic_control import CartPoleEnv as Pole\n")
+    env = {"id": "envs/pole.py:Pole", "wrappers": [{"name": "time_limit", "kwargs": {"max_steps": 100}}]}
+    config = write_config(hills, "base", stride=FAST, env=env)
+    hills.rlx("train", config, "--seeds", "2")
+    hills.write("notebook_helper.py", "x = 1\n")
+    assert "continues base_001" in hills.rlx("noise", config, "--seeds", "2").stderr
+    hills.write("envs/pole.py", "from gymnasium.envs.classic_control import CartPoleEnv as Pole  # edited\n")
+    kept = hills.rlx("noise", config, "--seeds", "3", "--reuse")
+    assert "continues base_001" in kept.stderr
+    assert "seeds of different code count together by --reuse" in kept.stdout
+    refused = hills.rlx("noise", "base_001", "--seeds", "4", code=6).stderr
+    assert "envs/pole.py" in refused
+    assert "--reuse" in refused
+    fresh = hills.rlx("noise", config, "--seeds", "2").stderr
+    assert "note: base_001 is not continued" in fresh
+    assert "envs/pole.py" in fresh
+    assert "--reuse" in fresh
+
+
 def test_one_seed_has_no_spread(hills: Project) -> None:
     assert "--seeds 10" in hills.rlx("noise", write_config(hills, "base", stride=FAST), "--seeds", "1", code=2).stderr
     assert hills.runs() == []

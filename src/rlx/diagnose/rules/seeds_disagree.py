@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from rlx.compare.seed_noise import FAILING
 from rlx.diagnose.finding import Evidence
 from rlx.diagnose.rule import Sighting
 from rlx.diagnose.run_case import RunCase
 from rlx.diagnose.run_rule import Advice, RunRule
-from rlx.diagnose.seed_outcomes import FAILING, STUCK, seed_outcomes
+from rlx.diagnose.seed_outcomes import STUCK, seed_outcomes
 from rlx.number_format import figure
 
 FEWEST_SEEDS = 3

@@ -13,6 +13,7 @@ from gymnasium.utils import passive_env_checker as checker
 from rlx.envs.inspect.player import Player
 
 STEPS = 4
+SEED = 1
 _COVERED = (
     "is not within the observation space", "expecting numpy array dtype", "share an object", "must be a float",
     "expecting a numpy array", "boolean", "The reward is", "was not a tuple", "(obs, info)",
@@ -27,9 +28,10 @@ def passive_warnings(player: Player) -> list[str]:
     said: list[str] = []
     _listen(said, lambda: checker.check_observation_space(env.observation_space))
     _listen(said, lambda: checker.check_action_space(env.action_space))
-    _listen(said, lambda: player.watched("reset", lambda: checker.env_reset_passive_checker(env, seed=1)))
+    player.seed = SEED
+    _listen(said, lambda: player.watched("reset", lambda: checker.env_reset_passive_checker(env, seed=SEED)))
     space = env.action_space
-    space.seed(1)
+    space.seed(SEED)
     for _ in range(STEPS):
         action = space.sample(player.mask())
         result = _listen(said, partial(_step, player, action))

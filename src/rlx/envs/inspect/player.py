@@ -28,6 +28,9 @@ ROUNDING = 1e-5
 """How far a number may lie beyond a bound, relative to it, because of rounding."""
 
 
+HANGS = "hangs"
+
+
 class Broken(Exception):
     """The environment raised, or returned something unusable; the notebook has the details."""
 
@@ -54,6 +57,13 @@ class Notebook:
             if at is not None:
                 oddity = replace(oddity, seed=at.seed, step=at.step_number, policy=at.policy)
             self.seen[kind, where] = oddity
+
+    def adopt_hangs(self, other: Notebook) -> None:
+        """Count the calls that did not return in another notebook."""
+        for key, oddity in other.seen.items():
+            if oddity.kind == HANGS:
+                self.seen.setdefault(key, oddity)
+                self.counts[key] += other.counts[key]
 
     def oddities(self) -> tuple[Oddity, ...]:
         """Return the oddities, each with its count and the number of calls."""
@@ -177,7 +187,7 @@ class Player:
             return self.notebook.deadline.call(lambda: call_foreign(call))
         except OutOfTime as late:
             if late.seconds:
-                self.notebook.note("hangs", doing, f"{late.seconds:.1f} s", at=self if doing != "making" else None)
+                self.notebook.note(HANGS, doing, f"{late.seconds:.1f} s", at=self if doing != "making" else None)
             raise
         except ForeignError as error:
             place = where(error.cause, root=self.notebook.root)

@@ -124,7 +124,11 @@ def add_question(parser: Parser) -> None:
     """Add the options that change what a comparison asks."""
     add_metric(parser)
     parser.add_argument("--budget-question", action="store_true", help="budgets may differ: does training longer help?")
-    reuse = "count seeds together although the project's code changed in between; the verdict says so"
+    add_reuse(parser)
+
+
+def add_reuse(parser: Parser) -> None:
+    reuse = "count seeds together although the project's code changed in between; the result says so"
     parser.add_argument("--reuse", action="store_true", help=reuse)
 
 

@@ -10,6 +10,7 @@ Example: rlx noise configs/cartpole.yaml
 """
 
 import shlex
+from dataclasses import replace
 
 from rlx.errors import Interrupted, UsageError
 from rlx.hosts.cli.arguments import (
@@ -18,6 +19,7 @@ from rlx.hosts.cli.arguments import (
     Parser,
     add_executor,
     add_metric,
+    add_reuse,
     add_trust,
     obey_trust,
     read_metric,
@@ -34,6 +36,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="at least N seeds in the pool (default: 10)")
     add_executor(parser)
     add_metric(parser)
+    add_reuse(parser)
     parser.add_argument("--aa", action="store_true", help="judge fresh seeds of the same config against the pool")
     add_trust(parser)
 
@@ -49,15 +52,18 @@ def run(args: Args) -> Data:
     if args.seeds < 2:
         raise UsageError(f"--seeds {args.seeds}: a spread needs at least 2 seeds", hint="--seeds 10")
     attach.hear_signals()
-    question = read_metric(args)
+    question = replace(read_metric(args), is_reuse=args.reuse)
     if args.aa and question.metric is not None:
         raise UsageError("--aa judges rlx's own evaluations, not --metric", hint="leave out one of them")
-    ground = CurrentCode(project.root())
+    ground = CurrentCode(project.root(), is_reuse=args.reuse)
     progress = SettleDisplay()
     try:
         named = run_or_config.read(args.config, root=ground.root, ground=ground)
         if named.run and named.experiment:
             say(f"{named.text}: continues {named.run.name}")
+        elif named.experiment:
+            for why in run_or_config.reasons_not_reused(named.experiment, root=ground.root, ground=ground):
+                say(f"note: {why}")
         noise = pool(named, ground=ground, seeds=args.seeds, report=progress, question=question)
         data = noise.document()
         if args.aa:
@@ -82,6 +88,8 @@ def render(data: Data) -> str:
     }), _detectable(data)]  # fmt: skip
     if data["evidence"] == "reported":
         blocks.append(f"note: {data['metric']} is the last value that training logged; rlx did not measure it")
+    if data["has_mixed_code"]:
+        blocks.append("note: seeds of different code count together by --reuse")
     if "aa" in data:
         blocks.append(_aa(data["aa"]))
     following = f"rlx plot {data['run']}"

@@ -23,7 +23,7 @@ def _suggestions(run: Run) -> Data:
     from rlx.diagnose.analyze import analyze, health, missing
     from rlx.diagnose.diagnose import diagnose
     from rlx.diagnose.load_case import read_case
-    from rlx.diagnose.suggest import suggest
+    from rlx.diagnose.suggest import advise_script, suggest
 
     case = read_case(run)
     diagnosis = diagnose(case)
@@ -32,6 +32,7 @@ def _suggestions(run: Run) -> Data:
         "run": case.name,
         "health": health(diagnosis.findings, analyze(case).answer),
         "commands": [{"command": shlex.join(row.words), "why": row.why, "rule": row.rule} for row in commands],
+        "advice": list(advise_script(case, diagnosis)),
         "missing": list(missing(case)),
     }
 
@@ -42,6 +43,7 @@ def render(data: Data) -> str:
 
 def _render(data: Data) -> str:
     blocks = [labelled({"run": data["run"], "health": data["health"]})]
+    blocks += data["advice"]
     for number, row in enumerate(data["commands"], start=1):
         reason = ": ".join(filter(None, [row["rule"], row["why"]]))
         blocks.append(f"{number}. {row['command']}\n   {reason}")

@@ -86,6 +86,7 @@ class Pool:
             "trained": self.trained,
             **noise,
             "seeds": {str(seed): score for seed, score in self.side.as_baseline().items()},
+            "has_mixed_code": len(self.side.codes) > 1,
             "crashed": [training.seed for training in self.side.having("crashed")],
             "costs": {seeds: vars(self.cost(int(seeds))) for seeds in noise["finds"]},
         }
@@ -126,12 +127,12 @@ def pool(
         problem = {"stuck": "seeds are killed repeatedly"}.get(action.why, "too many seeds crash")
         raise JobFailed(f"{run.name}: {problem}", hint=f"rlx info {run.name} --traceback")
     evidence: Evidence = "measured" if question.metric is None else "reported"
-    return _pool(trainer, side, fingerprint, evidence)
+    return _pool(trainer, side, fingerprint, evidence, question)
 
 
-def _pool(trainer: SeedTrainer, side: Arm, fingerprint: str, evidence: Evidence) -> Pool:
+def _pool(trainer: SeedTrainer, side: Arm, fingerprint: str, evidence: Evidence, question: ComparisonQuestion) -> Pool:
     run = trainer.run("baseline")
-    objections = arm_objections(side)
+    objections = arm_objections(side, question=question)
     if objections:
         reasons = "; ".join(objection.reason for objection in objections)
         raise EvidenceInvalid(reasons, hint=objections[0].command or None)

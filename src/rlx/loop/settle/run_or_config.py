@@ -93,14 +93,14 @@ def run_to_continue(experiment: Experiment, *, root: Path, ground: CurrentCode) 
     return next((run for run in runs if _identity(run) == identity and not ground.changes(run)), None)
 
 
-def reasons_not_reused(experiment: Experiment, *, root: Path, ground: CurrentCode, without: Run) -> list[str]:
+def reasons_not_reused(experiment: Experiment, *, root: Path, ground: CurrentCode) -> list[str]:
     """Say which stored runs of a config are not continued, because something changed since they were trained."""
     from rlx.config.load import group_hash
 
     identity = (group_hash(experiment), experiment.backend)
     reasons = []
     for run in readable_runs(root):
-        if run.path != without.path and _identity(run) == identity and run.seeds:
+        if _identity(run) == identity and run.seeds:
             changes = ground.changes(run)
             if changes:
                 reasons.append(f"{run.name} is not continued, because these changed since: {listed(changes, most=3)}")

@@ -113,7 +113,7 @@ def settle(
             say(f"{entry.text}: continues {run.name}")
         elif entry.experiment is not None:
             say(f"{entry.text}: a new run, {run.name}")
-            for why in run_or_config.reasons_not_reused(entry.experiment, root=root, ground=ground, without=run):
+            for why in run_or_config.reasons_not_reused(entry.experiment, root=root, ground=ground):
                 say(f"note: {why}")
     return Contest(runs[0], runs[1], ground=ground, limits=limits, report=report).settle()
 
