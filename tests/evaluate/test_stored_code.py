@@ -147,6 +147,7 @@ READS = (
     ("reflect", "RUN"), ("plot", "RUN"), ("compare", "own_001", "RUN"), ("export", "RUN", "--to", "csv", "--out", "-"),
     ("export", "RUN:best", "--to", "sb3"), ("export", "RUN:best", "--to", "dataset", "--episodes", "1"),
     ("ls",), ("explain-metrics", "RUN"), ("watch", "RUN", "--timeout", "1"),
+    ("config", "check", "RUN/config_snapshot.yaml"), ("config", "show", "RUN/config_snapshot.yaml"),
     ("config", "diff", "own_001", "RUN"), ("config", "show", "RUN"), ("recommend", "RUN"), ("report", "RUN"),
     ("advisor", "RUN"), ("note", "RUN", "seen"), ("tag", "RUN", "seen"), ("wait", "RUN", "--timeout", "1"),
 )  # fmt: skip

@@ -35,6 +35,7 @@ def arguments(parser: Parser) -> None:
     add_settings(show)
     add_settings(check)
     add_trust(show)
+    add_trust(check)
     diff = actions.add_parser("diff", help="print the keys in which two configs differ")
     diff.add_argument("before", help="a YAML file, catalog:NAME, or a run")
     diff.add_argument("after", help="the same")
@@ -42,7 +43,7 @@ def arguments(parser: Parser) -> None:
 
 
 def run(args: Args) -> Data:
-    if args.action == "show":
+    if args.action in ("show", "check"):
         obey_trust(args)
     if args.action == "schema":
         return {"action": args.action, "json_schema": schema.json_schema("config")}
@@ -66,7 +67,7 @@ def _choice(experiment: Experiment, reference: str) -> BackendChoice:
     """Return the backend that training would choose; it stays open if the environment cannot be made here."""
     from rlx.config.load import document
     from rlx.envs.make import inspect
-    from rlx.evaluate.stored_code import refuse_code_of_foreign_project, stored_experiment
+    from rlx.evaluate.stored_code import refuse_code_of_foreign_project, refuse_stored_code, stored_experiment
     from rlx.runs import project
     from rlx.train.choose_backend import AUTO, FROM_CONFIG, BackendChoice, choose
 
@@ -76,6 +77,7 @@ def _choice(experiment: Experiment, reference: str) -> BackendChoice:
     try:
         if _is_run(reference):
             stored_experiment(find_run(reference), root=root)
+        refuse_stored_code(Path(reference), root=root)
         refuse_code_of_foreign_project(document(experiment), root=root)
         return choose(experiment, inspect(experiment.env, root=root))
     except RlxError as error:
@@ -152,11 +154,13 @@ def _with_env(checked: CheckedConfig, experiment: Experiment, path: Path) -> tup
     """Make the environment once and choose the backend, as training would."""
     from rlx.envs.make import inspect
     from rlx.evaluate.scenarios import scenario_problems
+    from rlx.evaluate.stored_code import refuse_stored_code
     from rlx.runs import project
     from rlx.train.choose_backend import as_configured, choose, makes_env
 
     if makes_env(experiment):
         root = project.root_of(path)
+        refuse_stored_code(path, root=root)
         choice = choose(experiment, inspect(experiment.env, root=root))
         checked = checked.also((*choice.problems, *scenario_problems(experiment, root=root)))
     else:
