@@ -14,6 +14,7 @@ from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, spelled
 from rlx.adopt.scan_fact import Confidence, ScanFact
 
 _SUFFIX = re.compile(r"\.(pt|pth|zip|ckpt|pkl|npz|safetensors|onnx|cleanrl_model|msgpack|tar|h5|bin|model)$")
+_MODEL_SUFFIX = re.compile(r"\.(pt|pth|ckpt|safetensors|h5|keras|msgpack)$")
 _SAVERS = {
     "torch.save": 1, "th.save": 1, "joblib.dump": 1, "save_file": 1, "pickle.dump": 1, "jnp.savez": 0, "np.savez": 0,
 }  # fmt: skip
@@ -64,6 +65,12 @@ def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> I
             if tail == "save" and not _SUFFIX.search(pattern) and "stable_baselines3" in file.packages:
                 pattern += ".zip"
             yield _checkpoint(_last(pattern), pattern, call, file)
+    elif re.search(r"save|dump", tail):
+        for pattern in map(text_pattern, call.args):
+            if _MODEL_SUFFIX.search(pattern) and not _NOT_MODELS.search(_last(pattern)):
+                yield _checkpoint(_last(pattern), pattern, call, file)
+    elif tail == "EvalCallback" and any(word.arg == "best_model_save_path" for word in call.keywords):
+        yield _checkpoint("best_model.zip", "best_model.zip", call, file)
 
 
 def _checkpoint(name: str, pattern: str, call: ast.Call, file: PythonFile) -> ScanFact:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from rlx.adopt.find.imported_files import imported_files
-from rlx.adopt.find.program_options import ProgramOptions
+from rlx.adopt.find.options.program_options import ProgramOptions
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 from rlx.adopt.scan_fact import Confidence, Defect, ScanFacts
 
