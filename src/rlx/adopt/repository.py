@@ -37,7 +37,7 @@ _NAMED_TEST = re.compile(r"(^|/)(test_\w+|\w+_test)\.py$")
 _UNIT_TEST = re.compile(
     r"^\s*(async )?def test_?\w*\([^)]*\).*:\s*$(?s:.*)^\s+assert\b|\bimport (pytest|unittest)\b|\bTestCase\b", re.M
 )
-_PLAYS = re.compile(r"\.step\(|\.predict\(")
+_PLAYS = re.compile(r"\.step\(|\.predict\(|\bparse_args\(|__main__")
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class ForeignRepository:
     def _is_unit_test(self, path: str) -> bool:
         """Return whether a file named like a test tests code; others test a policy in its environment."""
         text = self.source(path)
-        return ("__main__" not in text and not _PLAYS.search(text)) or bool(_UNIT_TEST.search(text))
+        return not _PLAYS.search(text) or bool(_UNIT_TEST.search(text))
 
     def source(self, path: str) -> str:
         """Return the text of a Python file, which is kept."""
@@ -249,7 +249,7 @@ _WORTH_PARSING = re.compile(
     r"class (rewards|domain_rand|scales)\b|[rR]eward|terminated|truncated|final_info|add_scalar|wandb|\.record\(|"
     r"SummaryWriter|torch\.load|pickle|torch\.save|\.save\(|VecNormalize|NormalizeObs|import gym\b|"
     r"\.learn\(|\.backward\(|sacred|typer|fire\.|absl|\.step\(|\.fit\(|\.train\(|GradientTape|train_on_batch|\.run\(|"
-    r"[Tt]rainer|tolerance\(|config_dict",
+    r"[Tt]rainer|tolerance\(|config_dict|\nmain\w*\(",
 )
 """Words that the finders look for; a file without any of them is parsed only if a program imports it."""
 

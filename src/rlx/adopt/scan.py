@@ -153,6 +153,12 @@ def _program_facts(programs: dict[str, ProgramOptions], profile: Profile) -> lis
                 unit = length_unit(option.key, profile)
                 found = ScanFact("length", option.flag, option.file, option.line, value=option.default, detail=unit)
                 facts.setdefault(("length", option.flag), found)
+    if not any(kind == "seed" for kind, _ in facts):
+        for path, program in programs.items():
+            for option in program.in_files:
+                if option.is_seed:
+                    found = ScanFact("seed", option.key, option.file, option.line, "medium", option.default, path)
+                    facts.setdefault(("seed", option.key), found)
     return list(facts.values())
 
 

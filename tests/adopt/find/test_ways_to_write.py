@@ -228,6 +228,14 @@ class Runner:
         self.agent = importlib.import_module("agents.core").Agent()
         self.env.step(self.agent.act(0))
 """
+GRADIENT_STEP = """from core.ppo import ppo_step
+def update(batch):
+    ppo_step(batch)
+def main_loop():
+    update(agent.collect_samples(10))
+main_loop()
+"""
+STEP = "def ppo_step(batch):\n    loss = batch.sum()\n    loss.backward()\n"
 PLAYS = """import gym
 from agents.core import Agent
 def main():
@@ -253,6 +261,7 @@ if __name__ == "__main__":
         ({"walker.py": LIGHTNING_FIT}, ["walker.py"], []),
         ({"experiments/walker.py": IMPORTED, "agents/core.py": AGENT}, ["experiments/walker.py"], []),
         ({"cartpole.py": TOP_LEVEL}, ["cartpole.py"], []),
+        ({"examples/ppo_gym.py": GRADIENT_STEP, "core/ppo.py": STEP}, ["examples/ppo_gym.py"], []),
         (
             {"scripts/experiments.py": FACTORY, "agents/runner.py": RUNNER, "agents/core.py": AGENT},
             ["scripts/experiments.py"],
@@ -292,7 +301,7 @@ if __name__ == "__main__":
         ),
     ],
     ids=["tabular", "keras", "tensorflow", "brax", "tianshou", "lightning", "imported", "top level",
-         "factory", "plays", "test_file",
+         "step", "factory", "plays", "test_file",
          "unit test folder", "unit test", "setup.py", "makefile", "shell"],
 )  # fmt: skip
 def test_programs(tmp_path: Path, files: dict[str, str], train: list[str], evaluation: list[str]) -> None:
@@ -411,6 +420,22 @@ AGENT_SETTINGS = """class Planner:
     def default_config(self):
         return {"terminal_reward": 0, "constraint_penalty": 0}
 """
+REWARD_DICT = """class WalkTask:
+    def calc_reward(self, action):
+        reward = dict(speed=0.3 * self.speed(), effort=0.1 * effort)
+        return reward
+    def step(self):
+        pass
+    def reset(self):
+        pass
+"""
+FACTORS = """class RoadEnv:
+    def step(self, action):
+        centering = max(1.0 - self.distance, 0.0)
+        angle = abs(self.angle)
+        reward = 1.0 * centering * angle
+        return reward
+"""
 NOT_TERMS = """class Buffer:
     def step(self, reward):
         reward = reward + self.gamma * self.next_value
@@ -438,11 +463,13 @@ class ScaleReward(gym.RewardWrapper):
         ("env.py", WEIGHTED, {"r_near", "r_goal"}),
         ("hover.py", NESTED_PRODUCT, {"pos_reward", "up_reward", "spin_reward"}),
         ("ball.py", PRODUCT, {"pos_reward", "speed_reward"}),
+        ("walk.py", REWARD_DICT, {"speed", "effort"}),
+        ("road.py", FACTORS, {"centering", "angle"}),
         ("planner.py", AGENT_SETTINGS, set()),
         ("buffer.py", NOT_TERMS, set()),
     ],
     ids=["sum", "steps", "product", "dict", "class", "dataclass", "tree", "subscripts", "methods", "yaml", "weighted",
-         "nested", "rewards", "settings", "none"],
+         "nested", "rewards", "reward dict", "factors", "settings", "none"],
 )  # fmt: skip
 def test_reward_terms(tmp_path: Path, path: str, text: str, terms: set[str]) -> None:
     found = scan(write_repo(tmp_path, {path: text, "train.py": AGENT}))

@@ -49,15 +49,18 @@ def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> I
         node = _path(call, place)
         patterns = [_resolved(node, file)]
         if not patterns[0].strip("*/"):
-            patterns = _at_callers(node, file, repository) or patterns
+            patterns = _at_callers(_file_part(node), file, repository) or patterns
         for pattern in patterns:
             is_any_file = name in ("np.savez", "pickle.dump", "joblib.dump", "jnp.savez")
             saved = spelled(next(iter(call.args), None))
             is_model_file = _MODEL.search(pattern) and not _NOT_MODELS.search(_last(pattern))
-            if is_any_file and not is_model_file and not _WEIGHTS.search(saved):
+            is_log = re.match(r"\w*logs?\b", _last(pattern))
+            if is_any_file and (is_log or not (is_model_file or _WEIGHTS.search(saved))):
                 continue
             if not _OTHER_SUFFIX.search(pattern):
                 yield _checkpoint(_last(pattern) or "*", pattern, call, file)
+    elif tail == "save" and "log" in name.rpartition(".")[0].rpartition(".")[2]:
+        return  # a log that stores itself
     elif tail in _METHODS and isinstance(call.func, ast.Attribute) and not _NOT_MODELS.search(name.rpartition(".")[0]):
         pattern = _resolved(_path(call, 0), file)
         is_model = _SUFFIX.search(pattern) or re.search("model|policy|agent|ckpt|checkpoint", f"{name} {pattern}")
@@ -78,6 +81,15 @@ def _checkpoint(name: str, pattern: str, call: ast.Call, file: PythonFile) -> Sc
     return ScanFact("checkpoint", name, file.path, call.lineno, confidence, value=dotted(call.func), detail=pattern)
 
 
+def _file_part(node: ast.expr | None) -> ast.expr | None:
+    """Return the last part of a path that is put together."""
+    if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "join" and node.args:
+        return node.args[-1]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return node.right
+    return node
+
+
 def _at_callers(node: ast.expr | None, file: PythonFile, repository: ForeignRepository) -> list[str]:
     """Return the paths that callers give to the function around a call, if the path is one of its parameters."""
     if not isinstance(node, ast.Name):
@@ -90,7 +102,8 @@ def _at_callers(node: ast.expr | None, file: PythonFile, repository: ForeignRepo
     if node.id not in names:
         return []
     place = names.index(node.id) - (names[0] in ("self", "cls"))
-    patterns = []
+    given_by_itself = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    patterns = [text for text in [text_pattern(given_by_itself.get(node.id))] if _SUFFIX.search(text)]
     for other in repository.programs:
         for call in other.calls:
             if dotted(call.func).rpartition(".")[2] != function.name:
@@ -118,6 +131,8 @@ def _resolved(node: ast.expr | None, file: PythonFile, depth: int = 0) -> str:
     pattern = text_pattern(node)
     if pattern.strip("*/") or node is None or depth > 3:
         return pattern
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return f"*/{_resolved(node.right, file, depth + 1) or '*'}".replace("**", "*")
     if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "open":
         return _resolved(_path(node, 0), file, depth + 1)
     if isinstance(node, ast.Call):
@@ -129,6 +144,10 @@ def _resolved(node: ast.expr | None, file: PythonFile, depth: int = 0) -> str:
             text = _resolved(other.value, file, depth + 1)
             if text.strip("*/"):
                 return text
+        elif isinstance(other, ast.AugAssign) and dotted(other.target) == dotted(node):
+            text = text_pattern(other.value)
+            if _SUFFIX.search(text):
+                return f"*{text}"
         elif isinstance(other, ast.With):
             for item in other.items:
                 opened = item.context_expr
@@ -138,6 +157,19 @@ def _resolved(node: ast.expr | None, file: PythonFile, depth: int = 0) -> str:
                     if isinstance(opened.func, ast.Attribute) and opened.func.attr == "open":
                         source = opened.func.value
                     return _resolved(source, file, depth + 1)
+    if isinstance(node, ast.Attribute):
+        return _of_attribute(node, file, depth)
+    return ""
+
+
+def _of_attribute(node: ast.Attribute, file: PythonFile, depth: int) -> str:
+    """Return the path that another method of the same class gives to an attribute."""
+    around = [other for other in file.classes if other.lineno <= node.lineno <= (other.end_lineno or 0)]
+    for other in ast.walk(max(around, key=lambda found: found.lineno)) if around else ():
+        if isinstance(other, ast.Assign) and any(dotted(target) == dotted(node) for target in other.targets):
+            text = text_pattern(other.value)
+            if text.strip("*/"):
+                return text
     return ""
 
 

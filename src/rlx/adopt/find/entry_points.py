@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from rlx.adopt.find.documented_commands import console_scripts, documented_commands
 from rlx.adopt.find.imported_files import imported_files, module_index, resolve
-from rlx.adopt.find.learning_calls import learns, reaches_learning, starts_a_trainer
+from rlx.adopt.find.learning_calls import calls_a_gradient_step, learns, reaches_learning, starts_a_trainer
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted
 from rlx.adopt.scan_fact import Confidence, ScanFact
 
@@ -24,6 +24,8 @@ _TEST = re.compile(r"^(test|tests|testing|inference|infer)$|^(test|run|infer)_(p
 _LOADS = re.compile(r"(^|_)(load|restore|from_pretrained|load_from_checkpoint)(_|$)")
 _MAIN = re.compile(r"^_*(main|run|runner|start|experiment|run_\w+|main_\w+|launch)_*$", re.I)
 _STARTS = ("train", "update", "learn", "fit", "optimize", "train_step", "update_parameters")
+_STARTED = re.compile(rf"{_TRAIN_VERB.pattern}|^run_(experiment|training|train|learner|algo)\w*$", re.I)
+"""Names of functions of the project that train."""
 _TRAINS = ("train", "learn", "fit", "run_training", "train_model", "train_agent", "train_loop")
 _EVALUATES = {"evaluate_policy", "evaluate", "evaluate_agent", "rollout"}
 _RUNS = ("run", "run_train", "run_training", "start", "main", "train_loop", "run_experiment")
@@ -74,14 +76,33 @@ def _is_program(file: PythonFile, started: set[str]) -> bool:
 def _runs_at_top(file: PythonFile) -> bool:
     """Return whether a file without a main guard is a script: named like one, outside packages, with a loop or call."""
     has_loop = any(isinstance(node, (ast.For, ast.While, ast.With)) for node in file.tree.body)
-    if not (_TRAIN.search(file.stem) or _EVAL.search(file.stem) or _MAIN.match(file.stem)):
+    named = (_TRAIN.search, _EVAL.search, _MAIN.match, _TEST.search)
+    if not any(fits(file.stem) for fits in named):
         names = {call.func.attr for call in file.calls if isinstance(call.func, ast.Attribute)}
-        return _makes_at_top(file) and ((has_loop and "step" in names) or _learns_at_top(file))
-    if has_loop:
+        steps = has_loop and "step" in names
+        return _calls_its_main(file) or (_makes_at_top(file) and (steps or _learns_at_top(file)))
+    if has_loop or _parses_at_top(file):
         return True
     calls = [node.value for node in file.tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
     names = {dotted(call.func).rpartition(".")[2] for call in calls if dotted(call.func).count(".") <= 1}
     return bool(names & {"main", "train", "learn", "fit", "run", "evaluate", "play"})
+
+
+def _parses_at_top(file: PythonFile) -> bool:
+    """Return whether a file reads its command line outside its functions."""
+    calls = [node.value for node in file.tree.body if isinstance(node, (ast.Expr, ast.Assign))]
+    return any(isinstance(call, ast.Call) and dotted(call.func).endswith(".parse_args") for call in calls)
+
+
+def _calls_its_main(file: PythonFile) -> bool:
+    """Return whether a file calls its own main function at its end, without a guard."""
+    own = {node.name for node in file.tree.body if isinstance(node, ast.FunctionDef)}
+    for node in file.tree.body:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
+            name = node.value.func.id
+            if name in own and re.match(r"(main|train|run|learn|start)(_|$)", name):
+                return True
+    return False
 
 
 def _makes_at_top(file: PythonFile) -> bool:
@@ -109,7 +130,7 @@ def _kinds(repository: ForeignRepository, file: PythonFile) -> Iterator[tuple[st
     """Yield whether a program trains or evaluates: by its name and by the calls in it."""
     is_named_train = bool(_TRAIN.search(file.stem))
     is_named_eval = bool(_EVAL.search(file.stem)) and not is_named_train
-    if _is_test_of_policy(file) or (not is_named_train and _plays(repository, file)):
+    if _is_test_of_policy(repository, file) or (not is_named_train and _plays(repository, file)):
         is_named_eval = True
     is_verb = bool(_TRAIN_VERB.search(file.stem)) and not _EVAL.search(file.stem)
     if is_named_train and (learns(file) or reaches_learning(repository, file)):
@@ -129,6 +150,8 @@ def _trains(repository: ForeignRepository, file: PythonFile) -> bool:
         return True
     if _MAIN.match(file.stem):
         return _calls_training(file) and reaches_learning(repository, file)
+    if _EVAL.search(file.stem) is None and calls_a_gradient_step(repository, file):
+        return True
     if not _asks_to_train(repository, file):
         return False
     return reaches_learning(repository, file) or starts_a_trainer(repository, file, _TRAINS)
@@ -139,7 +162,7 @@ def _asks_to_train(repository: ForeignRepository, file: PythonFile) -> bool:
     names = {call.func.attr for call in file.calls if isinstance(call.func, ast.Attribute)}
     if names & set(_TRAINS):
         return _keeps_results(names) or not _loads_policy(file)
-    own = {call.func.id for call in file.calls if isinstance(call.func, ast.Name) and _TRAIN_VERB.search(call.func.id)}
+    own = {call.func.id for call in file.calls if isinstance(call.func, ast.Name) and _STARTED.search(call.func.id)}
     index = module_index(repository)
     imported = {name.rpartition(".")[2] for name in file.imports if resolve(name.rpartition(".")[0], file, index)}
     return bool(own & imported)
@@ -164,12 +187,23 @@ def _plays(repository: ForeignRepository, file: PythonFile) -> bool:
     return not learns(file) and not names & {*_TRAINS, "update", "optimize"} and not _keeps_results(names)
 
 
-def _is_test_of_policy(file: PythonFile) -> bool:
-    """Return whether a program named like a test plays a stored policy: it loads something and steps an environment."""
+def _is_test_of_policy(repository: ForeignRepository, file: PythonFile) -> bool:
+    """Return whether a program named like a test plays a stored policy: it loads it, and steps or is named after it."""
     if not _TEST.search(file.stem):
         return False
-    names = {call.func.attr for call in file.calls if isinstance(call.func, ast.Attribute)}
-    return "step" in names and any(_LOADS.search(name) for name in names)
+    if not any(_LOADS.search(_method(call)) for call in file.calls):
+        return False
+    if re.search("policy|agent|model", file.stem):
+        return True
+    places = [file, *imported_files(repository, file, depth=1)[:10]]
+    return any(_method(call) == "step" for place in places for call in place.calls)
+
+
+def _method(call: ast.Call) -> str:
+    """Return the name of the method that is called; empty if a function is."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return ""
 
 
 def _calls_training(file: PythonFile) -> bool:

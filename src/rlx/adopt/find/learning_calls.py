@@ -73,3 +73,19 @@ def starts_a_trainer(repository: ForeignRepository, file: PythonFile, names: Col
         if steps and called & methods:
             return any(learns(other) for other in repository.programs)
     return False
+
+
+def calls_a_gradient_step(repository: ForeignRepository, file: PythonFile) -> bool:
+    """Return whether a program calls a function or method, of a project file that it imports, that takes a step."""
+    called = {dotted(call.func).rpartition(".")[2] for call in file.calls}
+    return any(
+        function.name in called and function.name != "forward"
+        for target in imported_files(repository, file, depth=1)[:MOST_FILES]
+        if learns(target)
+        for function in target.functions
+        if _takes_a_step(function)
+    )
+
+
+def _takes_a_step(function: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr in ("backward", *_STEPS) for node in ast.walk(function))

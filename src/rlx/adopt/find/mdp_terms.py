@@ -44,7 +44,7 @@ def mdp_terms(repository: ForeignRepository) -> Iterator[ScanFact]:
         found += reward_weights(file)
         found += _methods(file)
     found += yaml_weights(repository)
-    weights = [fact for fact in found if fact.kind == "reward term"]
+    weights = [fact for fact in found if fact.kind == "reward term" and fact.confidence == "high"]
     known = {_plain(fact.name) for fact in weights}
     weighted = {fact.file.removesuffix(".py") for fact in weights}
     for file in repository.programs:

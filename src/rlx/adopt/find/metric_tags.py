@@ -35,7 +35,7 @@ def metric_tags(file: PythonFile, repository: ForeignRepository) -> Iterator[Sca
             yield from _tag(call.args[0], file, category=categories[id(call)])
         elif _is_scalar(call, receiver, tail):
             for node in _names(call.args[0], scope):
-                yield from _tag(node, file)
+                yield from _tag(node, file, has_spaces=tail in _SCALARS)
         elif columns:
             for column in columns:
                 yield from _tag(column, file)
@@ -149,9 +149,9 @@ def _is_value(arguments: Sequence[ast.expr]) -> bool:
     return bool(arguments) and not isinstance(literal(arguments[0]), str)
 
 
-def _tag(node: ast.expr, file: PythonFile, *, category: str = "") -> Iterator[ScanFact]:
+def _tag(node: ast.expr, file: PythonFile, *, category: str = "", has_spaces: bool = False) -> Iterator[ScanFact]:
     text = text_pattern(node)
-    if text.strip("*/") and (" " not in text or "/" in text) and len(text) < 100:
+    if text.strip("*/") and (has_spaces or " " not in text or "/" in text) and len(text) < 100:
         confidence: Confidence = "high"
         if "*" in text:
             confidence = "medium"

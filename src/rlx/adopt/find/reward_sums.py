@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from rlx.adopt.find.dict_keys import keyword_names
 from rlx.adopt.repository import PythonFile, dotted, literal
 from rlx.adopt.scan_fact import ScanFact
 
@@ -40,6 +41,7 @@ _REWARD_WORD = re.compile(r"(rew|reward|penalty|cost|bonus)(_|$)")
 _MATHS = ("np", "numpy", "jnp", "torch", "math", "th", "tf", "jax", "F", "jp")
 _NOT_A_TERM = re.compile(r"agent|player|^\d|^(__all__|total|sum|reward|rewards)$")
 _DEEPEST = 6
+_COMPUTED = (ast.BinOp, ast.Call, ast.IfExp, ast.Compare, ast.UnaryOp)
 
 
 def reward_sums(file: PythonFile) -> Iterator[ScanFact]:
@@ -55,13 +57,15 @@ def reward_sums(file: PythonFile) -> Iterator[ScanFact]:
             if isinstance(method, ast.FunctionDef) and _METHOD.match(method.name):
                 yield from _of_function(method, file)
     for statement in file.tree.body:
-        is_function = isinstance(statement, ast.FunctionDef) and re.search("rew", statement.name)
-        if (
-            is_function
-            and isinstance(statement, ast.FunctionDef)
-            and (has_environment or statement.name.startswith("compute_"))
-        ):
+        if isinstance(statement, ast.FunctionDef) and _is_whole_reward(statement, file, has_environment):
             yield from _of_function(statement, file)
+
+
+def _is_whole_reward(function: ast.FunctionDef, file: PythonFile, has_environment: bool) -> bool:
+    """Return whether a function computes a whole reward; one that gets `env` is a single term of Isaac Lab."""
+    if "rew" not in function.name or any(argument.arg == "env" for argument in function.args.args[:1]):
+        return False
+    return has_environment or "reward" in file.path.lower() or function.name.startswith("compute_")
 
 
 def _is_environment(node: ast.ClassDef) -> bool:
@@ -94,17 +98,24 @@ def _of_table(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
             target = node.targets[0]
         elif isinstance(node, ast.AnnAssign):
             target = node.target
-        keys: list[ast.expr | None] = []
+        keys: list[ast.expr] = []
         if isinstance(target, ast.Subscript) and _TABLE.match(dotted(target.value).rpartition(".")[2]):
             keys = [target.slice]
-        elif (
-            target is not None and isinstance(node.value, ast.Dict) and _TABLE.match(dotted(target).rpartition(".")[2])
-        ):
-            keys = list(node.value.keys)
+        elif target is not None and (_TABLE.match(dotted(target).rpartition(".")[2]) or _is_total(target)):
+            keys = _written_keys(node.value)
         for key in keys:
             name = literal(key)
-            if isinstance(name, str) and key is not None and not _NOT_A_TERM.search(name):
+            if isinstance(name, str) and not _NOT_A_TERM.search(name):
                 yield name, key
+
+
+def _written_keys(node: ast.expr) -> list[ast.expr]:
+    """Return the keys of a dict that is written as a literal or as `dict(speed=1.0)`."""
+    if isinstance(node, ast.Dict):
+        return [key for key in node.keys if key is not None]
+    if isinstance(node, ast.Call) and dotted(node.func) in ("dict", "OrderedDict"):
+        return list(keyword_names(node))
+    return []
 
 
 def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
@@ -120,7 +131,7 @@ def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST]) -> Iterator[tuple[
             if _is_total(node.target):
                 found += _terms(node.value, local, _DEEPEST)
         elif isinstance(node, ast.Assign) and _is_total(node.targets[0]):
-            found += _summands(node.value, local) or _rewards(node.value)
+            found += _summands(node.value, local) or _rewards(node.value, local)
         elif isinstance(node, ast.Return) and node.value is not None and "step" not in function.name:
             value = node.value
             if isinstance(value, ast.Tuple) and value.elts:
@@ -157,12 +168,13 @@ def _factors(node: ast.expr, local: dict[str, ast.expr]) -> list[tuple[str, ast.
     return [(part.id, part) for part in parts if isinstance(part, ast.Name) and not _is_generic(part.id)]
 
 
-def _rewards(node: ast.expr) -> list[tuple[str, ast.AST]]:
-    """Return the factors of a product of variables that are all named like rewards."""
-    parts = _multiplied(node)
-    if len(parts) < 2 or not all(isinstance(part, ast.Name) and _REWARD_WORD.search(part.id) for part in parts):
+def _rewards(node: ast.expr, local: dict[str, ast.expr]) -> list[tuple[str, ast.AST]]:
+    """Return the factors of a product that are named like rewards, or that the function has computed before."""
+    names = [part for part in _multiplied(node) if isinstance(part, ast.Name) and not _is_generic(part.id)]
+    found = [part for part in names if _REWARD_WORD.search(part.id) or isinstance(local.get(part.id), _COMPUTED)]
+    if len(found) < 2:
         return []
-    return [(part.id, part) for part in parts if isinstance(part, ast.Name) and not _is_generic(part.id)]
+    return [(part.id, part) for part in found]
 
 
 def _multiplied(node: ast.expr) -> list[ast.expr]:
@@ -211,7 +223,7 @@ def _name_of(node: ast.expr) -> str:
         return name if isinstance(name, str) else _name_of(node.value)
     if isinstance(node, ast.Call):
         return _called(node)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.Add, ast.Sub)):
         return _name_of(node.left)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
         names = [name for part in _multiplied(node) if (name := _name_of(part))]

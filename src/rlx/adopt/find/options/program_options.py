@@ -48,6 +48,11 @@ _MARKS = {
 """The calls by which a program uses a config system; a mark that ends with `_` is the start of a name."""
 _PACKAGES = {"typer": "typer", "fire": "fire", "sacred": "sacred", "jsonargparse": "", "absl": ""}
 """Packages that a file must import, because others have calls of the same name."""
+_FILE_OPTION = re.compile(
+    r"(\w+[-_])?(config|cfg|conf|yaml|hparams|params|settings)([-_](file|path|name|yaml))?|\w+_yaml", re.I
+)
+"""Options that name a file of settings."""
+_CONFIG_FOLDER = re.compile(r"(^|/)(configs?|cfgs?|conf|hparams|params|settings|experiments)/", re.I)
 _FIXED = ("constants", "yaml", "json")
 MOST_OPTIONS = 400
 
@@ -64,6 +69,8 @@ class ProgramOptions:
     """Hydra's `config_path` and `config_name`."""
     yaml: tuple[str, int] | None = None
     """The file and the line that load a YAML file of settings, next to the options."""
+    in_files: tuple[ProgramOption, ...] = ()
+    """Settings of the config files that the program reads next to its options; no flag changes them."""
     others: tuple[tuple[str, str, int], ...] = ()
     """Further config systems of the same file, with their places."""
 
@@ -78,11 +85,13 @@ def options_of_program(repository: ForeignRepository, program: PythonFile) -> Pr
     chain = [program, *imported_files(repository, program, depth=3)]
     found = _options(repository, chain)
     seeded = seeded_keys(chain)
-    marked = (
-        replace(option, is_seed=is_seed(option.key) or option.key.replace("-", "_") in seeded)
-        for option in found.options
-    )
-    return replace(found, options=tuple(marked))
+
+    def marked(options: Sequence[ProgramOption]) -> tuple[ProgramOption, ...]:
+        return tuple(
+            replace(option, is_seed=is_seed(option.key) or option.key.replace("-", "_") in seeded) for option in options
+        )
+
+    return replace(found, options=marked(found.options), in_files=marked(found.in_files))
 
 
 def _options(repository: ForeignRepository, chain: Sequence[PythonFile]) -> ProgramOptions:
@@ -106,12 +115,24 @@ def _of_systems(
         for option in _READERS[system](repository, chain):
             found.setdefault(option.key, option)
     options = tuple(found.values())[:MOST_OPTIONS]
-    files = chain if any(is_yaml(option.default) for option in options) else chain[:1]
+    takes_file = any(is_yaml(option.default) or _FILE_OPTION.fullmatch(option.key) for option in options)
+    yaml = _yaml_load(chain if takes_file else chain[:1])
+    in_files = tuple(_settings(repository, options)) if yaml is not None and takes_file else ()
     (system, place), *others = systems.items()
     return ProgramOptions(
-        system, file.path, place, options, yaml=_yaml_load(files),
+        system, file.path, place, options, yaml=yaml, in_files=in_files,
         others=tuple((other, file.path, line) for other, line in others),
     )  # fmt: skip
+
+
+def _settings(repository: ForeignRepository, options: Sequence[ProgramOption]) -> Iterator[ProgramOption]:
+    """Yield the settings of the YAML file that an option names by default, else of the first one among configs."""
+    named = [str(option.default).removeprefix("./") for option in options if is_yaml(option.default)]
+    known = set(repository.files)
+    paths = [path for path in named if path in known]
+    paths += [path for path in repository.files if is_yaml(path) and _CONFIG_FOLDER.search(path)][:1]
+    if paths:
+        yield from file_settings(repository, paths[0])
 
 
 def _without_a_command_line(repository: ForeignRepository, chain: Sequence[PythonFile]) -> ProgramOptions:
