@@ -48,21 +48,19 @@ class PythonFile:
     text: str
     tree: ast.Module
 
+    inner: dict[int, list[ast.AST]] = field(default_factory=dict, compare=False)
+    """The nodes inside functions and classes that were asked for, by identity."""
+
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """All nodes, up to a limit. This loop is several times faster than `ast.walk`."""
-        nodes: list[ast.AST] = [self.tree]
-        for node in nodes:
-            for name in node._fields:
-                value = getattr(node, name, None)
-                if isinstance(value, ast.AST):
-                    if not isinstance(value, ast.expr_context):
-                        nodes.append(value)
-                elif isinstance(value, list):
-                    nodes.extend(item for item in value if isinstance(item, ast.AST))
-            if len(nodes) >= MOST_NODES:
-                break
-        return nodes
+        """All nodes, up to a limit."""
+        return walked(self.tree)
+
+    def inside(self, node: ast.AST) -> list[ast.AST]:
+        """Return a node and all nodes in it, walked once for all finders."""
+        if id(node) not in self.inner:
+            self.inner[id(node)] = walked(node)
+        return self.inner[id(node)]
 
     @cached_property
     def _kinds(self) -> dict[type[ast.AST], list[Any]]:
@@ -252,6 +250,22 @@ _WORTH_PARSING = re.compile(
     r"[Tt]rainer|tolerance\(|config_dict|\nmain\w*\(",
 )
 """Words that the finders look for; a file without any of them is parsed only if a program imports it."""
+
+
+def walked(tree: ast.AST) -> list[ast.AST]:
+    """Return a node and all nodes in it, up to a limit. This loop is several times faster than `ast.walk`."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                if not isinstance(value, ast.expr_context):
+                    nodes.append(value)
+            elif isinstance(value, list):
+                nodes.extend(item for item in value if isinstance(item, ast.AST))
+        if len(nodes) >= MOST_NODES:
+            break
+    return nodes
 
 
 def _is_skipped(entry: os.DirEntry[str]) -> bool:

@@ -52,7 +52,7 @@ def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> I
             patterns = _at_callers(_file_part(node), file, repository) or patterns
         for pattern in patterns:
             is_any_file = name in ("np.savez", "pickle.dump", "joblib.dump", "jnp.savez")
-            saved = spelled(next(iter(call.args), None))
+            saved = spelled(next(iter(call.args), None)) if is_any_file else ""
             is_model_file = _MODEL.search(pattern) and not _NOT_MODELS.search(_last(pattern))
             is_log = re.match(r"\w*logs?\b", _last(pattern))
             if is_any_file and (is_log or not (is_model_file or _WEIGHTS.search(saved))):
@@ -177,7 +177,7 @@ def _returned(call: ast.Call, file: PythonFile, depth: int) -> str:
     name = dotted(call.func).rpartition(".")[2]
     for function in file.functions:
         if function.name == name:
-            for node in ast.walk(function):
+            for node in file.inside(function):
                 if isinstance(node, ast.Return):
                     return _resolved(node.value, file, depth + 1)
     return ""

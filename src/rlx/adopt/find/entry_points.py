@@ -6,7 +6,6 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from rlx.adopt.find.documented_commands import console_scripts, documented_commands
 from rlx.adopt.find.imported_files import imported_files, module_index, resolve
@@ -238,20 +237,33 @@ def argv(repository: ForeignRepository, file: PythonFile) -> list[str]:
         if is_relative or module.partition(".")[0] in file.packages:
             return ["python", "-m", module]
     parts = file.path.removesuffix(".py").split("/")
-    tops = {name.partition("/")[0].removesuffix(".py") for name in repository.modules}
-    here = {PurePosixPath(name).stem for name in repository.modules if name.split("/")[:-1] == parts[:-1]}
+    folders = _folders(repository)
+    tops = folders["*"]
+    here = folders["/".join(parts[:-1])]
     uses_top = any(name in tops and name not in here for name in file.packages)
     if len(parts) > 1 and (is_relative or uses_top) and all(part.isidentifier() for part in parts):
         return ["python", "-m", ".".join(parts)]
     return ["python", file.path]
 
 
+def _folders(repository: ForeignRepository) -> dict[str, set[str]]:
+    """Return the names of the modules in every folder; below `*`, of the highest folders and modules."""
+    folders: dict[str, set[str]] = repository.cache.setdefault("folders", {})
+    if not folders:
+        folders["*"] = set()
+        for name in repository.modules:
+            folder, _, file = name.rpartition("/")
+            folders.setdefault(folder, set()).add(file.removesuffix(".py"))
+            folders["*"].add(name.partition("/")[0].removesuffix(".py"))
+    return folders
+
+
 def package_root(repository: ForeignRepository, path: str) -> str | None:
     """Return the folder above the package that a file belongs to; None if it is not part of a package."""
-    names = set(repository.modules)
+    folders = _folders(repository)
     folder = path.rpartition("/")[0]
-    if f"{folder}/__init__.py" not in names:
+    if "__init__" not in folders.get(folder, ()):
         return None
-    while f"{folder}/__init__.py" in names:
+    while "__init__" in folders.get(folder, ()):
         folder = folder.rpartition("/")[0]
     return folder

@@ -98,7 +98,7 @@ def _term_value(kind: str, keywords: dict[str, ast.expr]) -> object:
 
 def _named_calls(file: PythonFile) -> Iterator[tuple[str, ast.Call]]:
     """Yield the calls that are assigned to a name, or stored under a key of a dict; local variables are left out."""
-    local = {id(node) for function in file.functions for node in ast.walk(function) if isinstance(node, ast.Assign)}
+    local = {id(node) for function in file.functions for node in file.inside(function) if isinstance(node, ast.Assign)}
     for node in file.nodes:
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call):
             yield dotted(node.target).rpartition(".")[2], node.value
@@ -163,7 +163,7 @@ def _methods(file: PythonFile) -> Iterator[ScanFact]:
 
 def _returned_terms(method: ast.FunctionDef, file: PythonFile) -> Iterator[ScanFact]:
     """Yield the keys of a dict of terms that a reward method returns."""
-    for node in ast.walk(method):
+    for node in file.inside(method):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Dict):
             for key in node.value.keys:
                 name = literal(key)

@@ -79,7 +79,7 @@ def _is_environment(node: ast.ClassDef) -> bool:
 
 def _of_function(function: ast.FunctionDef, file: PythonFile) -> Iterator[ScanFact]:
     """Yield the terms of a function: of its dict of terms, else of its sum, each once."""
-    nodes = list(ast.walk(function))
+    nodes = file.inside(function)
     found = list(_of_table(nodes)) or list(_of_sums(function, nodes))
     seen: set[str] = set()
     for name, node in found:

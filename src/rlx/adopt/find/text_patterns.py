@@ -59,5 +59,5 @@ def nodes_around(node: ast.AST, file: PythonFile) -> list[ast.AST]:
     line = getattr(node, "lineno", 0)
     around = [function for function in file.functions if function.lineno <= line <= (function.end_lineno or 0)]
     if around:
-        return list(ast.walk(max(around, key=lambda function: function.lineno)))
+        return file.inside(max(around, key=lambda function: function.lineno))
     return file.nodes
