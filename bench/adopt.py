@@ -99,7 +99,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--errors", action="store_true", help="also print the wrong and the missed answers")
-    parser.add_argument("--half", choices=("tune", "test", "fresh", "unseen", "last", "after"), help="only this half")
+    parser.add_argument(
+        "--half",
+        choices=("tune", "test", "fresh", "unseen", "last", "after", "wide", "next", "third"),
+        help="only this half",
+    )
     args = parser.parse_args()
     truth = yaml.safe_load(TRUTH.read_text())
     totals: dict[tuple[str, str], Count] = {}

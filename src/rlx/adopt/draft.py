@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rlx.adopt.find.option import ProgramOption
-from rlx.adopt.find.program_options import ProgramOptions, is_yaml
+from rlx.adopt.find.options.option import ProgramOption
+from rlx.adopt.find.options.program_options import ProgramOptions, is_yaml
 from rlx.adopt.find.text_patterns import is_placeholder
 from rlx.adopt.profiles.profile import Profile
-from rlx.adopt.scan import Scan, is_length, is_seed, length_unit
+from rlx.adopt.scan import Scan, is_length, length_unit
 from rlx.adopt.scan_fact import OpenQuestion, ScanFact
 from rlx.config.schema import Source
 from rlx.errors import NotFound
@@ -20,7 +20,10 @@ from rlx.runs.readers.metric_dialects import RETURN, names_of
 
 WORK = "{out}/work"
 """The working folder of a drafted training: writable, with links to the repository."""
-OVERRIDES = {"hydra": "{key}={value}", "gin": "--gin_bindings={key}={value}"}
+OVERRIDES = {
+    "hydra": "{key}={value}", "omegaconf": "{key}={value}", "sacred": "{key}={value}",
+    "gin": "--gin_bindings={key}={value}",
+}  # fmt: skip
 _OUT = (
     "log_dir", "logdir", "log_root", "output_dir", "out_dir", "out", "output", "save_dir", "run_dir", "work_dir",
     "workdir", "exp_dir", "log_folder", "results_dir", "logger_dir", "base_dir", "log_path", "save_path",
@@ -77,6 +80,8 @@ def draft_of(scan: Scan, *, program: str | None = None) -> Draft:
     draft.basis.append(fact)
     draft.train = list(fact.value)
     draft.override = draft.profile.override or OVERRIDES.get(options.system, "--{key}={value}")
+    if options.system == "sacred":
+        draft.train.append("with")
     _torchrun(fact, draft)
     _interpreter(scan, draft)
     _import_path(fact, draft)
@@ -93,7 +98,7 @@ def draft_of(scan: Scan, *, program: str | None = None) -> Draft:
     if sockets is not None:
         draft.local_sockets = True
         draft.basis.append(sockets)
-    if not any(_is_tunable(option) for option in options.options) or options.system == "constants":
+    if not any(_is_tunable(option) for option in options.options) or options.is_fixed:
         draft.edited_paths = [fact.file]
     if options.yaml is not None:
         named = [str(option.default) for option in options.options if is_yaml(option.default)]
@@ -115,12 +120,12 @@ def _reward_keys(scan: Scan, options: ProgramOptions, profile: Profile) -> Itera
     for option in options.options:
         words = option.key.replace("-", "_").lower()
         is_weight = re.search(r"reward|rew_|penalty", words) and isinstance(option.default, (int, float))
-        if options.system != "constants" and (is_weight or words.rpartition(".")[2] in terms):
+        if not options.is_fixed and (is_weight or words.rpartition(".")[2] in terms):
             yield option.key
 
 
 def _is_tunable(option: ProgramOption) -> bool:
-    return not (is_seed(option.key) or option.is_switch or option.is_positional or _FIXED.search(option.key))
+    return not (option.is_seed or option.is_switch or option.is_positional or _FIXED.search(option.key))
 
 
 def choose_program(scan: Scan, program: str | None = None) -> ScanFact:
@@ -198,7 +203,7 @@ def _required(program: ScanFact, options: ProgramOptions, draft: Draft) -> None:
     usual = {f"--{name}": value for name, value in draft.profile.usual.items()}
     documented = {**documented, **usual}
     for option in options.options:
-        if not option.is_required or is_seed(option.key) or is_length(option.key, draft.profile):
+        if not option.is_required or option.is_seed or is_length(option.key, draft.profile):
             continue
         if option.key.replace("-", "_") in _OUT:
             continue
@@ -234,7 +239,7 @@ def _documented_values(command: str) -> dict[str, str]:
 
 def _seed(options: ProgramOptions, draft: Draft) -> None:
     wanted = [name.replace("-", "_") for name in draft.profile.seed_keys]
-    seeds = [option for option in options.options if is_seed(option.key) and options.system != "constants"]
+    seeds = [option for option in options.options if option.is_seed and not options.is_fixed]
     seeds.sort(key=lambda option: option.key.replace("-", "_") not in wanted)
     if seeds:
         option = seeds[0]
@@ -250,7 +255,7 @@ def _length(program: ScanFact, options: ProgramOptions, draft: Draft) -> None:
     """Set the length of a training: as the documentation starts it, else the option's default, else the usual one."""
     order = [name.replace("-", "_") for name in draft.profile.length.keys]
     lengths = [option for option in options.options if is_length(option.key, draft.profile)]
-    lengths = [option for option in lengths if options.system != "constants"]
+    lengths = [option for option in lengths if not options.is_fixed]
     lengths.sort(key=lambda option: order.index(option.key.replace("-", "_").lower()))
     if not lengths:
         draft.ask("adapter.steps", "the program has no option for the length of a training: how long does one take?")
@@ -295,7 +300,7 @@ def _output(options: ProgramOptions, draft: Draft) -> None:
                 and not option.is_switch
                 and not option.is_positional
             ):
-                if options.system == "constants":
+                if options.is_fixed:
                     continue
                 draft.train += _flag(option, "{out}")
                 draft.basis.append(ScanFact("log folder", option.flag, option.file, option.line, value=option.default))

@@ -30,9 +30,14 @@ SKIPPED = frozenset((
     "wandb", "mlruns", "_isaac_sim",
 ))  # fmt: skip
 ASIDE = re.compile(
-    r"(^|/)(tests?|docs?|documentation|benchmarks?|ci|tools|\.github|deploy\w*|docker)/|(^|/)(test_\w+|\w+_test|conftest|setup|noxfile)\.py$"
+    r"(^|/)(tests?|docs?|documentation|benchmarks?|ci|tools|\.github|deploy\w*|docker)/|(^|/)(conftest|setup|noxfile)\.py$"
 )
-"""Files that are part of the project but not of its training: they are read after the others, and not as programs."""
+"""Files that are part of the project but not of its training: they are not read as programs."""
+_NAMED_TEST = re.compile(r"(^|/)(test_\w+|\w+_test)\.py$")
+_UNIT_TEST = re.compile(
+    r"^\s*(async )?def test_?\w*\([^)]*\).*:\s*$(?s:.*)^\s+assert\b|\bimport (pytest|unittest)\b|\bTestCase\b", re.M
+)
+_PLAYS = re.compile(r"\.step\(|\.predict\(|\bparse_args\(|__main__")
 
 
 @dataclass(frozen=True)
@@ -43,21 +48,19 @@ class PythonFile:
     text: str
     tree: ast.Module
 
+    inner: dict[int, list[ast.AST]] = field(default_factory=dict, compare=False)
+    """The nodes inside functions and classes that were asked for, by identity."""
+
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """All nodes, up to a limit. This loop is several times faster than `ast.walk`."""
-        nodes: list[ast.AST] = [self.tree]
-        for node in nodes:
-            for name in node._fields:
-                value = getattr(node, name, None)
-                if isinstance(value, ast.AST):
-                    if not isinstance(value, ast.expr_context):
-                        nodes.append(value)
-                elif isinstance(value, list):
-                    nodes.extend(item for item in value if isinstance(item, ast.AST))
-            if len(nodes) >= MOST_NODES:
-                break
-        return nodes
+        """All nodes, up to a limit."""
+        return walked(self.tree)
+
+    def inside(self, node: ast.AST) -> list[ast.AST]:
+        """Return a node and all nodes in it, walked once for all finders."""
+        if id(node) not in self.inner:
+            self.inner[id(node)] = walked(node)
+        return self.inner[id(node)]
 
     @cached_property
     def _kinds(self) -> dict[type[ast.AST], list[Any]]:
@@ -179,7 +182,7 @@ class ForeignRepository:
             if self._is_late():
                 self.notes.append(f"the time limit of {MOST_SECONDS:g} s was reached: some Python files were not read")
                 break
-            if _WORTH_PARSING.search(self.source(name)):
+            if _STARTED.search(name) or _WORTH_PARSING.search(self.source(name)):
                 file = self.by_path(name)
                 if file is not None:
                     parsed.append(file)
@@ -193,7 +196,13 @@ class ForeignRepository:
     @cached_property
     def modules(self) -> tuple[str, ...]:
         """The paths of the Python files outside tests and documentation, shallow ones first."""
-        return tuple(name for name in self.files if name.endswith(".py") and not ASIDE.search(name))
+        paths = (name for name in self.files if name.endswith(".py") and not ASIDE.search(name))
+        return tuple(name for name in paths if not (_NAMED_TEST.search(name) and self._is_unit_test(name)))
+
+    def _is_unit_test(self, path: str) -> bool:
+        """Return whether a file named like a test tests code; others test a policy in its environment."""
+        text = self.source(path)
+        return not _PLAYS.search(text) or bool(_UNIT_TEST.search(text))
 
     def source(self, path: str) -> str:
         """Return the text of a Python file, which is kept."""
@@ -231,13 +240,32 @@ class ForeignRepository:
             return None
 
 
+_STARTED = re.compile(r"(^|/)[\w-]*(train|eval|main|play|run)[\w-]*\.py$")
+"""Names of files that are read because they are likely to be programs."""
 _WORTH_PARSING = re.compile(
     r"__main__|ArgumentParser|tyro\.|@click|hydra|DEFINE_|gin\.|(Rew|Reward|Termination|Done|Curr|Curriculum|Event|Randomization)Term|"
-    r"class (rewards|domain_rand|scales)\b|reward|terminated|truncated|final_info|add_scalar|wandb|\.record\(|"
+    r"class (rewards|domain_rand|scales)\b|[rR]eward|terminated|truncated|final_info|add_scalar|wandb|\.record\(|"
     r"SummaryWriter|torch\.load|pickle|torch\.save|\.save\(|VecNormalize|NormalizeObs|import gym\b|"
-    r"\.learn\(|\.backward\(",
+    r"\.learn\(|\.backward\(|sacred|typer|fire\.|absl|\.step\(|\.fit\(|\.train\(|GradientTape|train_on_batch|\.run\(|"
+    r"[Tt]rainer|tolerance\(|config_dict|\nmain\w*\(",
 )
 """Words that the finders look for; a file without any of them is parsed only if a program imports it."""
+
+
+def walked(tree: ast.AST) -> list[ast.AST]:
+    """Return a node and all nodes in it, up to a limit. This loop is several times faster than `ast.walk`."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                if not isinstance(value, ast.expr_context):
+                    nodes.append(value)
+            elif isinstance(value, list):
+                nodes.extend(item for item in value if isinstance(item, ast.AST))
+        if len(nodes) >= MOST_NODES:
+            break
+    return nodes
 
 
 def _is_skipped(entry: os.DirEntry[str]) -> bool:

@@ -17,7 +17,7 @@ from rlx.adopt.find.entry_points import entry_points
 from rlx.adopt.find.launchers import launchers, local_sockets
 from rlx.adopt.find.mdp_terms import mdp_terms
 from rlx.adopt.find.metric_logs import metric_logs
-from rlx.adopt.find.program_options import ProgramOptions, options_of_program
+from rlx.adopt.find.options.program_options import ProgramOptions, options_of_program
 from rlx.adopt.profiles.profile import Profile
 from rlx.adopt.repository import ForeignRepository
 from rlx.adopt.scan_fact import Defect, ScanFact, ScanFacts
@@ -146,13 +146,19 @@ def _program_facts(programs: dict[str, ProgramOptions], profile: Profile) -> lis
             key = ("config system", system)
             facts.setdefault(key, ScanFact(*key, file, line, detail=path))
         for option in program.options:
-            if is_seed(option.key):
+            if option.is_seed:
                 found = ScanFact("seed", option.flag, option.file, option.line, value=option.default, detail=path)
                 facts.setdefault(("seed", option.flag), found)
             elif is_length(option.key, profile):
                 unit = length_unit(option.key, profile)
                 found = ScanFact("length", option.flag, option.file, option.line, value=option.default, detail=unit)
                 facts.setdefault(("length", option.flag), found)
+    if not any(kind == "seed" for kind, _ in facts):
+        for path, program in programs.items():
+            for option in program.in_files:
+                if option.is_seed:
+                    found = ScanFact("seed", option.key, option.file, option.line, "medium", option.default, path)
+                    facts.setdefault(("seed", option.key), found)
     return list(facts.values())
 
 
@@ -163,13 +169,9 @@ def config_systems(program: ProgramOptions) -> Iterator[tuple[str, str, int]]:
     flags = [option for option in program.options if option.flag.startswith("--")]
     if program.system == "hydra" and flags:
         yield "argparse", flags[0].file, flags[0].line
+    yield from program.others
     if program.yaml is not None:
         yield "yaml", *program.yaml
-
-
-def is_seed(key: str) -> bool:
-    """Return whether an option sets the seed of a training."""
-    return key.replace("-", "_").rpartition(".")[2] in ("seed", "random_seed", "rng_seed", "train_seed")
 
 
 def is_length(key: str, profile: Profile) -> bool:

@@ -58,6 +58,10 @@ def tags(tmp_path: Path, body: str) -> set[str]:
         ("table.write('episode,step,reward\\n')\ntable.write('{},{}\\n'.format(1, 2))", {"episode", "step", "reward"}),
         ("csv.writer(open('a.csv', 'w')).writerow(['step', 'return'])", {"step", "return"}),
         ("csv.DictWriter(open('a.csv', 'w'), fieldnames=['step', 'return'])", {"step", "return"}),
+        ("writer.add_scalar('Max. Q', 1.0, 3)\nlogger.log('a remark', 1.0)", {"Max. Q"}),
+        ("L.log('train/loss', loss, 3)\nlogging.log(20, 'done')", {"train/loss"}),
+        ("logger.store_metrics(loss=1.0, kl=2.0)\nlogger.store_metrics(**found)", {"loss", "kl"}),
+        ("writer.add_scalar('train/%s' % name, 1.0, 3)", {"train/*"}),
         ("print('loss, done\\n')\nout.write('hello, world\\n')", set()),
     ],
 )  # fmt: skip
@@ -269,6 +273,40 @@ class Trainer:
     assert checkpoints(tmp_path, {"train.py": source}).facts.names("checkpoint") == ["*.nn"]
 
 
+@pytest.mark.parametrize(
+    ("save", "expected"),
+    [
+        ("torch.save({}, '%s/actor_%03d.pt' % (folder, step))", ["actor_*.pt"]),
+        ("logger.torch_save({}, f'checkpoints/weights_{step:06d}.pt')", ["weights_*.pt"]),
+        ("path = Path(path) if path else Path('policy.pt')\n    torch.save({}, path)", ["policy.pt"]),
+        ("model.learn(10, callback=EvalCallback(env, best_model_save_path=folder))", ["best_model.zip"]),
+        ("name = f'{step}.pt'\n    path = folder / name\n    torch.save({}, path)", ["*.pt"]),
+        ("pickle.dump(params, open('run/log.pkl', 'wb'))", []),
+        ("data.save_table('scores.csv')", []),
+    ],
+)
+def test_ways_to_save_a_checkpoint(tmp_path: Path, save: str, expected: list[str]) -> None:
+    source = f"import torch\ndef save(step, folder, path=None):\n    {save}\n"
+    assert checkpoints(tmp_path, {"train.py": source}).facts.names("checkpoint") == expected
+
+
+def test_a_checkpoint_path_that_another_method_sets(tmp_path: Path) -> None:
+    source = """import os, torch
+class Encoder:
+    def __init__(self):
+        self.model_file = os.path.join("models", "encoder.pth")
+    def save(self):
+        torch.save(self.state_dict(), self.model_file)
+class Decoder:
+    def __init__(self):
+        self.model_file = os.path.join("models", "decoder.pth")
+    def save(self):
+        torch.save(self.state_dict(), self.model_file)
+"""
+    found = checkpoints(tmp_path, {"train.py": source})
+    assert found.facts.names("checkpoint") == ["encoder.pth", "decoder.pth"]
+
+
 def test_films_and_tables_are_not_checkpoints(tmp_path: Path) -> None:
     source = "import torch\nfor i in range(3):\n    torch.ones(1).backward()\n    recorder.save(f'{i}_policy.mp4')\n"
     assert not checkpoints(tmp_path, {"train.py": source}).facts.names("checkpoint")
@@ -381,6 +419,7 @@ env:
     assert [(fact.name, fact.value, fact.line) for fact in found.facts.of("reward term")] == [
         ("tracking", 1.0, 5),
         ("penalty_slip", -0.001, 6),
+        ("fall", -2.0, 12),
     ]
 
 

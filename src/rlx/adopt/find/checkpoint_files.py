@@ -14,6 +14,7 @@ from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, spelled
 from rlx.adopt.scan_fact import Confidence, ScanFact
 
 _SUFFIX = re.compile(r"\.(pt|pth|zip|ckpt|pkl|npz|safetensors|onnx|cleanrl_model|msgpack|tar|h5|bin|model)$")
+_MODEL_SUFFIX = re.compile(r"\.(pt|pth|ckpt|safetensors|h5|keras|msgpack)$")
 _SAVERS = {
     "torch.save": 1, "th.save": 1, "joblib.dump": 1, "save_file": 1, "pickle.dump": 1, "jnp.savez": 0, "np.savez": 0,
 }  # fmt: skip
@@ -48,15 +49,18 @@ def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> I
         node = _path(call, place)
         patterns = [_resolved(node, file)]
         if not patterns[0].strip("*/"):
-            patterns = _at_callers(node, file, repository) or patterns
+            patterns = _at_callers(_file_part(node), file, repository) or patterns
         for pattern in patterns:
             is_any_file = name in ("np.savez", "pickle.dump", "joblib.dump", "jnp.savez")
-            saved = spelled(next(iter(call.args), None))
+            saved = spelled(next(iter(call.args), None)) if is_any_file else ""
             is_model_file = _MODEL.search(pattern) and not _NOT_MODELS.search(_last(pattern))
-            if is_any_file and not is_model_file and not _WEIGHTS.search(saved):
+            is_log = re.match(r"\w*logs?\b", _last(pattern))
+            if is_any_file and (is_log or not (is_model_file or _WEIGHTS.search(saved))):
                 continue
             if not _OTHER_SUFFIX.search(pattern):
                 yield _checkpoint(_last(pattern) or "*", pattern, call, file)
+    elif tail == "save" and "log" in name.rpartition(".")[0].rpartition(".")[2]:
+        return  # a log that stores itself
     elif tail in _METHODS and isinstance(call.func, ast.Attribute) and not _NOT_MODELS.search(name.rpartition(".")[0]):
         pattern = _resolved(_path(call, 0), file)
         is_model = _SUFFIX.search(pattern) or re.search("model|policy|agent|ckpt|checkpoint", f"{name} {pattern}")
@@ -64,11 +68,26 @@ def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> I
             if tail == "save" and not _SUFFIX.search(pattern) and "stable_baselines3" in file.packages:
                 pattern += ".zip"
             yield _checkpoint(_last(pattern), pattern, call, file)
+    elif re.search(r"save|dump", tail):
+        for pattern in map(text_pattern, call.args):
+            if _MODEL_SUFFIX.search(pattern) and not _NOT_MODELS.search(_last(pattern)):
+                yield _checkpoint(_last(pattern), pattern, call, file)
+    elif tail == "EvalCallback" and any(word.arg == "best_model_save_path" for word in call.keywords):
+        yield _checkpoint("best_model.zip", "best_model.zip", call, file)
 
 
 def _checkpoint(name: str, pattern: str, call: ast.Call, file: PythonFile) -> ScanFact:
     confidence = _confidence(pattern)
     return ScanFact("checkpoint", name, file.path, call.lineno, confidence, value=dotted(call.func), detail=pattern)
+
+
+def _file_part(node: ast.expr | None) -> ast.expr | None:
+    """Return the last part of a path that is put together."""
+    if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "join" and node.args:
+        return node.args[-1]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return node.right
+    return node
 
 
 def _at_callers(node: ast.expr | None, file: PythonFile, repository: ForeignRepository) -> list[str]:
@@ -83,7 +102,8 @@ def _at_callers(node: ast.expr | None, file: PythonFile, repository: ForeignRepo
     if node.id not in names:
         return []
     place = names.index(node.id) - (names[0] in ("self", "cls"))
-    patterns = []
+    given_by_itself = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    patterns = [text for text in [text_pattern(given_by_itself.get(node.id))] if _SUFFIX.search(text)]
     for other in repository.programs:
         for call in other.calls:
             if dotted(call.func).rpartition(".")[2] != function.name:
@@ -111,6 +131,8 @@ def _resolved(node: ast.expr | None, file: PythonFile, depth: int = 0) -> str:
     pattern = text_pattern(node)
     if pattern.strip("*/") or node is None or depth > 3:
         return pattern
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return f"*/{_resolved(node.right, file, depth + 1) or '*'}".replace("**", "*")
     if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "open":
         return _resolved(_path(node, 0), file, depth + 1)
     if isinstance(node, ast.Call):
@@ -122,6 +144,10 @@ def _resolved(node: ast.expr | None, file: PythonFile, depth: int = 0) -> str:
             text = _resolved(other.value, file, depth + 1)
             if text.strip("*/"):
                 return text
+        elif isinstance(other, ast.AugAssign) and dotted(other.target) == dotted(node):
+            text = text_pattern(other.value)
+            if _SUFFIX.search(text):
+                return f"*{text}"
         elif isinstance(other, ast.With):
             for item in other.items:
                 opened = item.context_expr
@@ -131,6 +157,19 @@ def _resolved(node: ast.expr | None, file: PythonFile, depth: int = 0) -> str:
                     if isinstance(opened.func, ast.Attribute) and opened.func.attr == "open":
                         source = opened.func.value
                     return _resolved(source, file, depth + 1)
+    if isinstance(node, ast.Attribute):
+        return _of_attribute(node, file, depth)
+    return ""
+
+
+def _of_attribute(node: ast.Attribute, file: PythonFile, depth: int) -> str:
+    """Return the path that another method of the same class gives to an attribute."""
+    around = [other for other in file.classes if other.lineno <= node.lineno <= (other.end_lineno or 0)]
+    for other in ast.walk(max(around, key=lambda found: found.lineno)) if around else ():
+        if isinstance(other, ast.Assign) and any(dotted(target) == dotted(node) for target in other.targets):
+            text = text_pattern(other.value)
+            if text.strip("*/"):
+                return text
     return ""
 
 
@@ -138,7 +177,7 @@ def _returned(call: ast.Call, file: PythonFile, depth: int) -> str:
     name = dotted(call.func).rpartition(".")[2]
     for function in file.functions:
         if function.name == name:
-            for node in ast.walk(function):
+            for node in file.inside(function):
                 if isinstance(node, ast.Return):
                     return _resolved(node.value, file, depth + 1)
     return ""

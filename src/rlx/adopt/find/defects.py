@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from rlx.adopt.find.imported_files import imported_files
-from rlx.adopt.find.program_options import ProgramOptions
+from rlx.adopt.find.options.program_options import ProgramOptions
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 from rlx.adopt.scan_fact import Confidence, Defect, ScanFacts
 
@@ -93,10 +93,10 @@ def _ends_in_step(file: PythonFile) -> Iterator[Defect]:
             continue
         values = {
             dotted(node.targets[0]): node.value
-            for node in ast.walk(function)
+            for node in file.inside(function)
             if isinstance(node, ast.Assign) and len(node.targets) == 1
         }
-        for node in ast.walk(function):
+        for node in file.inside(function):
             if not isinstance(node, ast.Return) or not isinstance(node.value, ast.Tuple) or len(node.value.elts) != 5:
                 continue
             terminated, truncated = node.value.elts[2:4]
@@ -150,6 +150,8 @@ def _threshold(file: PythonFile) -> Iterator[Defect]:
 
 def _best(file: PythonFile) -> Iterator[Defect]:
     """Yield saves under a name with `best` that no comparison guards."""
+    if "best" not in file.text:
+        return
     guarded = {id(inner) for node in file.nodes if isinstance(node, ast.If) for inner in ast.walk(node)}
     for call in file.calls:
         tail = dotted(call.func).rpartition(".")[2]

@@ -183,6 +183,6 @@ def _returned_keys(call: ast.Call, scope: FileScope, depth: int) -> Iterator[ast
     for place in own:
         for function in place.file.functions:
             if function.name == name:
-                for node in ast.walk(function):
+                for node in place.file.inside(function):
                     if isinstance(node, ast.Return) and node.value is not None:
                         yield from dict_keys(node.value, place, depth - 1)

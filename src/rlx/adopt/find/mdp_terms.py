@@ -9,8 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
+from rlx.adopt.find.reward_sums import reward_sums
+from rlx.adopt.find.reward_weights import TABLE, numbers, reward_weights, yaml_weights
 from rlx.adopt.find.text_patterns import text_pattern
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 from rlx.adopt.scan_fact import ScanFact
@@ -25,36 +28,42 @@ _USUAL = {
     "EventTerm": "EventTermCfg", "RandTerm": "RandomizationTermCfg",
 }  # fmt: skip
 _RANDOMISES = re.compile(r"random|noise|friction|mass|com\b|push|delay|latency|gain|perturb|armature|encoder", re.I)
-_SCALES = re.compile(r"^(scales|reward_scales|rewards?_weights?|reward_weights)$")
-_CONFIG = re.compile(r"(Cfg|Config|Params)$")
-_WEIGHT = re.compile(
-    r"^rew_(?!clip|range|type|threshold|buf)\w+$|^reward_scale_\w+$|_(rew|reward|penalty|cost)_(scale|weight|coef)$"
-)
-"""Names of the numbers in a config class that weigh a part of the reward."""
-_WEIGHT_KEY = re.compile(r"_reward$|^reward_(?!range|type|threshold|scale$|weight$)|_penalty$")
 _REWARD_METHOD = re.compile(r"^_?(compute_|get_|calc_|calculate_)?rewards?(_fn|_function)?$")
-_REWARD_TERM_METHOD = re.compile(r"^_?reward_(\w+)$")
+_REWARD_TERM_METHOD = re.compile(
+    r"^_?reward_(?!spec$|range$|fn$|function$|scales?$|weights?$|space$|dim$|shape$|type$)(\w+)$"
+)
 MOST_TERMS = 500
-MOST_YAML_FILES = 400
-_YAML_BLOCK = re.compile(r"^(reward_scales|rewards?_weights?|reward_coef\w*)$")
 
 
 def mdp_terms(repository: ForeignRepository) -> Iterator[ScanFact]:
     """Yield the terms of all tasks in the repository."""
-    count = 0
+    found: list[ScanFact] = []
     for file in repository.programs:
-        for fact in (
-            *_config_terms(file),
-            *_nested_classes(file),
-            *_dict_weights(file),
-            *_config_weights(file),
-            *_methods(file),
-        ):
-            yield fact
-            count += 1
-            if count >= MOST_TERMS:
-                return
-    yield from islice(_yaml_weights(repository), MOST_TERMS - count)
+        found += _config_terms(file)
+        found += _nested_classes(file)
+        found += reward_weights(file)
+        found += _methods(file)
+    found += yaml_weights(repository)
+    weights = [fact for fact in found if fact.kind == "reward term" and fact.confidence == "high"]
+    known = {_plain(fact.name) for fact in weights}
+    weighted = {fact.file.removesuffix(".py") for fact in weights}
+    for file in repository.programs:
+        if not any(path.startswith(file.path.removesuffix(".py")) for path in weighted):
+            found += [fact for fact in reward_sums(file) if _plain(fact.name) not in known]
+    if not any(fact.kind == "reward term" for fact in found):
+        found += [
+            replace(fact, kind="reward term", confidence="medium")
+            for fact in found
+            if fact.kind == "reward function" and "._reward_" in fact.detail
+        ]
+    yield from islice(found, MOST_TERMS)
+
+
+def _plain(name: str) -> str:
+    """Return a term's name without the words that say that it is a weight, or a part of the reward."""
+    return re.sub(
+        r"(rew(ard)?s?|scale|weight|coef\w*|penalty|cost)(_|$)|_", "", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    )
 
 
 def _config_terms(file: PythonFile) -> Iterator[ScanFact]:
@@ -89,7 +98,7 @@ def _term_value(kind: str, keywords: dict[str, ast.expr]) -> object:
 
 def _named_calls(file: PythonFile) -> Iterator[tuple[str, ast.Call]]:
     """Yield the calls that are assigned to a name, or stored under a key of a dict; local variables are left out."""
-    local = {id(node) for function in file.functions for node in ast.walk(function) if isinstance(node, ast.Assign)}
+    local = {id(node) for function in file.functions for node in file.inside(function) if isinstance(node, ast.Assign)}
     for node in file.nodes:
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call):
             yield dotted(node.target).rpartition(".")[2], node.value
@@ -112,88 +121,17 @@ def _nested_classes(file: PythonFile) -> Iterator[ScanFact]:
     for node in file.classes:
         if node.name == "rewards":
             for inner in node.body:
-                if isinstance(inner, ast.ClassDef) and _SCALES.match(inner.name):
-                    yield from (_found("reward term", item, file) for item in _numbers(inner))
+                if isinstance(inner, ast.ClassDef) and TABLE.match(inner.name):
+                    yield from (_found("reward term", item, file) for item in numbers(inner))
         elif node.name in ("domain_rand", "domain_randomization"):
-            yield from (_found("randomisation", item, file) for item in _numbers(node))
+            yield from (_found("randomisation", item, file) for item in numbers(node))
         elif node.name in ("curriculum", "curriculums"):
-            yield from (_found("curriculum", item, file) for item in _numbers(node))
+            yield from (_found("curriculum", item, file) for item in numbers(node))
 
 
 def _found(kind: str, item: tuple[str, object, int], file: PythonFile) -> ScanFact:
     name, value, line = item
     return ScanFact(kind, name, file.path, line, value=value)
-
-
-def _numbers(node: ast.ClassDef) -> Iterator[tuple[str, object, int]]:
-    for statement in node.body:
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            value = literal(statement.value)
-            if isinstance(target, ast.Name) and isinstance(value, (int, float, list)):
-                yield target.id, value, statement.lineno
-
-
-def _config_weights(file: PythonFile) -> Iterator[ScanFact]:
-    """Yield the weights that a config class has as plain numbers, such as `rew_scale_alive = 1.0`."""
-    for node in file.classes:
-        if _CONFIG.search(node.name):
-            for name, value, line in _numbers(node):
-                if _WEIGHT.search(name) and not isinstance(value, (bool, list)):
-                    yield ScanFact("reward term", name, file.path, line, value=value)
-
-
-def _dict_weights(file: PythonFile) -> Iterator[ScanFact]:
-    """Yield the weights of dicts that are named like reward weights, and keys such as `collision_reward: -1`."""
-    for node in file.nodes:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if _SCALES.match(dotted(target).rpartition(".")[2]):
-                yield from _weights(node.value, file, pattern=None)
-        elif isinstance(node, ast.Dict):
-            yield from _weights(
-                node, file, pattern=re.compile(r"_reward$|^reward_(?!range|type|threshold|scale$|weight$)|_penalty$")
-            )
-
-
-def _weights(node: ast.Dict, file: PythonFile, *, pattern: re.Pattern[str] | None) -> Iterator[ScanFact]:
-    for key, value in zip(node.keys, node.values, strict=True):
-        name = literal(key)
-        weight = literal(value)
-        is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-        if isinstance(name, str) and is_number and (pattern is None or pattern.search(name)):
-            assert key is not None
-            yield ScanFact("reward term", name, file.path, key.lineno, value=weight)
-
-
-def _yaml_weights(repository: ForeignRepository) -> Iterator[ScanFact]:
-    """Yield the weights below `reward_scales:` in YAML files, line by line."""
-    seen: set[str] = set()
-    paths = [path for path in repository.files if path.endswith((".yaml", ".yml"))][:MOST_YAML_FILES]
-    for path in paths:
-        block = -1
-        for number, line in enumerate(repository.text(path).splitlines(), start=1):
-            text = line.partition("#")[0].rstrip()
-            indent = len(text) - len(text.lstrip())
-            name, colon, value = text.strip().partition(":")
-            if not colon:
-                continue
-            if 0 <= block < indent:
-                weight = _number(value)
-                if weight is not None and name not in seen:
-                    seen.add(name)
-                    yield ScanFact("reward term", name, path, number, value=weight)
-            else:
-                block = -1
-                if _YAML_BLOCK.match(name) and not value.strip():
-                    block = indent
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _methods(file: PythonFile) -> Iterator[ScanFact]:
@@ -225,7 +163,7 @@ def _methods(file: PythonFile) -> Iterator[ScanFact]:
 
 def _returned_terms(method: ast.FunctionDef, file: PythonFile) -> Iterator[ScanFact]:
     """Yield the keys of a dict of terms that a reward method returns."""
-    for node in ast.walk(method):
+    for node in file.inside(method):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Dict):
             for key in node.value.keys:
                 name = literal(key)

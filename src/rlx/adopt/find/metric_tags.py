@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rlx.adopt.find.constants import constant_text
-from rlx.adopt.find.dict_keys import FileScope, dict_keys, filled, loop_names, variable_part
+from rlx.adopt.find.dict_keys import FileScope, dict_keys, filled, keyword_names, loop_names, variable_part
 from rlx.adopt.find.text_patterns import text_pattern
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal
 from rlx.adopt.scan_fact import Confidence, ScanFact
@@ -15,6 +15,8 @@ from rlx.adopt.scan_fact import Confidence, ScanFact
 _SCALARS = ("add_scalar", "log_scalar", "write_scalar", "scalar_summary", "logkv", "logkv_mean")
 _RECORDS = ("record", "record_mean")
 _TABLES = ("log", "log_metrics", "log_dict", "log_scalars", "log_data", "write_scalars", "logkvs", "scalars", "write")
+_KEYWORD_TABLES = ("store_metrics", "store_key_value", "log_key_value", "store", "log_row")
+"""Calls that log one value per keyword."""
 _TRACKERS = ("wandb", "mlflow", "run", "wandb_run", "trackio", "swanlab", "experiment", "tracker")
 _HEADER = re.compile(r"[A-Za-z_][\w/.-]*(,[A-Za-z_][\w/.-]*)+\r?\n")
 """The first line of a table that a program writes as text."""
@@ -33,10 +35,13 @@ def metric_tags(file: PythonFile, repository: ForeignRepository) -> Iterator[Sca
             yield from _tag(call.args[0], file, category=categories[id(call)])
         elif _is_scalar(call, receiver, tail):
             for node in _names(call.args[0], scope):
-                yield from _tag(node, file)
+                yield from _tag(node, file, has_spaces=tail in _SCALARS)
         elif columns:
             for column in columns:
                 yield from _tag(column, file)
+        elif tail in _KEYWORD_TABLES and _is_log(receiver):
+            for node in keyword_names(call):
+                yield from _tag(node, file)
         elif tail in _TABLES and call.args and _is_log(receiver):
             yield from _logged(call, receiver, scope)
 
@@ -51,7 +56,7 @@ def _is_scalar(call: ast.Call, receiver: str, tail: str) -> bool:
         return len(call.args) >= 2 and "logger" in receiver
     if tail == "scalar":
         return _is_value(call.args[1:]) and (_is_log(receiver) or receiver.endswith("summary"))
-    return tail == "log" and not receiver and _is_value(call.args[1:])
+    return tail == "log" and _is_value(call.args[1:]) and (not receiver or bool(text_pattern(call.args[0])))
 
 
 def _names(node: ast.expr, scope: FileScope) -> list[ast.expr]:
@@ -144,9 +149,9 @@ def _is_value(arguments: Sequence[ast.expr]) -> bool:
     return bool(arguments) and not isinstance(literal(arguments[0]), str)
 
 
-def _tag(node: ast.expr, file: PythonFile, *, category: str = "") -> Iterator[ScanFact]:
+def _tag(node: ast.expr, file: PythonFile, *, category: str = "", has_spaces: bool = False) -> Iterator[ScanFact]:
     text = text_pattern(node)
-    if text.strip("*/") and (" " not in text or "/" in text) and len(text) < 100:
+    if text.strip("*/") and (has_spaces or " " not in text or "/" in text) and len(text) < 100:
         confidence: Confidence = "high"
         if "*" in text:
             confidence = "medium"

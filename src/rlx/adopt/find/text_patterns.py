@@ -13,6 +13,9 @@ _PLACEHOLDER = re.compile(
 )
 
 
+_FORMAT = re.compile(r"%(\(\w+\))?[-+ #0]*\d*(\.\d+)?[sdifegxr]")
+
+
 def is_placeholder(word: str) -> bool:
     """Return whether a word of a documented command stands for one that the reader chooses: `<env>`, `env_id`."""
     return bool(_PLACEHOLDER.fullmatch(word))
@@ -31,8 +34,12 @@ def text_pattern(node: ast.AST | None) -> str:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
         joint = "/" if isinstance(node.op, ast.Div) else ""
         return f"{text_pattern(node.left) or '*'}{joint}{text_pattern(node.right) or '*'}"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return _FORMAT.sub("*", text_pattern(node.left))
     if isinstance(node, ast.Call):
         return _call_pattern(node)
+    if isinstance(node, ast.IfExp):
+        return text_pattern(node.body) or text_pattern(node.orelse)
     return ""
 
 
@@ -52,5 +59,5 @@ def nodes_around(node: ast.AST, file: PythonFile) -> list[ast.AST]:
     line = getattr(node, "lineno", 0)
     around = [function for function in file.functions if function.lineno <= line <= (function.end_lineno or 0)]
     if around:
-        return list(ast.walk(max(around, key=lambda function: function.lineno)))
+        return file.inside(max(around, key=lambda function: function.lineno))
     return file.nodes

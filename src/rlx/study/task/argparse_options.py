@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlx.adopt.find.program_options import options_of_program
+from rlx.adopt.find.options.program_options import options_of_program
 from rlx.adopt.repository import ForeignRepository
 from rlx.evaluate.env_sources import files_behind
 from rlx.study.task.task import Argv

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from rlx.adopt.find.option import ProgramOption
+from rlx.adopt.find.options.option import ProgramOption
 from rlx.adopt.repository import ForeignRepository, PythonFile, literal
 
 if TYPE_CHECKING:

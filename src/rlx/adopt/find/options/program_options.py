@@ -1,7 +1,8 @@
 """Finds the config system of a program and its options: their flags, defaults, types and lines.
 
-Systems: Hydra, tyro, argparse, click, absl flags, gin, docopt, dataclasses (pyrallis, draccus, simple-parsing,
-HfArgumentParser), YAML files that a program names, and constants of a module.
+Systems: Hydra, tyro, argparse, optparse, click, typer, Fire, absl flags, ml_collections, gin, sacred, docopt,
+jsonargparse, Tap, OmegaConf, dataclasses (pyrallis, draccus, simple-parsing, HfArgumentParser), YAML and JSON files
+that a program names, and constants.
 """
 
 from __future__ import annotations
@@ -9,16 +10,50 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from rlx.adopt.find.class_options import DATACLASS_PARSERS, dataclass_options, tyro_options
-from rlx.adopt.find.hydra_options import hydra_options, hydra_settings
 from rlx.adopt.find.imported_files import imported_files
-from rlx.adopt.find.option import ProgramOption
+from rlx.adopt.find.options.class_options import DATACLASS_PARSERS, dataclass_options, tyro_options
+from rlx.adopt.find.options.function_options import (
+    fire_options,
+    is_tap,
+    jsonargparse_options,
+    sacred_options,
+    tap_options,
+    typer_options,
+)
+from rlx.adopt.find.options.hydra_options import hydra_options, hydra_settings
+from rlx.adopt.find.options.option import ProgramOption
+from rlx.adopt.find.options.plain_settings import config_module_options, constants, file_settings
+from rlx.adopt.find.options.seed_calls import is_seed, seeded_keys
 from rlx.adopt.find.text_patterns import text_pattern
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 
-SYSTEMS = ("hydra", "tyro", "dataclass", "argparse", "click", "absl", "gin", "docopt")
+_MARKS = {
+    "tyro": ("tyro.cli", "tyro.extras.overridable_config_cli", "tyro.extras.subcommand_cli_from_dict"),
+    "dataclass": (*DATACLASS_PARSERS, "HfArgumentParser"),
+    "typer": ("typer.run", "typer.Typer"),
+    "fire": ("fire.Fire", "Fire"),
+    "sacred": ("sacred.Experiment", "Experiment"),
+    "ml_collections": ("config_flags.DEFINE_",),
+    "jsonargparse": ("CLI", "auto_cli", "LightningCLI"),
+    "argparse": ("ArgumentParser", "ArgParser", "gymutil.parse_arguments"),
+    "optparse": ("OptionParser",),
+    "click": ("click.command", "click.option"),
+    "absl": ("DEFINE_",),
+    "gin": ("gin.parse_config_",),
+    "docopt": ("docopt",),
+    "omegaconf": ("OmegaConf.from_cli",),
+}
+"""The calls by which a program uses a config system; a mark that ends with `_` is the start of a name."""
+_PACKAGES = {"typer": "typer", "fire": "fire", "sacred": "sacred", "jsonargparse": "", "absl": ""}
+"""Packages that a file must import, because others have calls of the same name."""
+_FILE_OPTION = re.compile(
+    r"(\w+[-_])?(config|cfg|conf|yaml|hparams|params|settings)([-_](file|path|name|yaml))?|\w+_yaml", re.I
+)
+"""Options that name a file of settings."""
+_CONFIG_FOLDER = re.compile(r"(^|/)(configs?|cfgs?|conf|hparams|params|settings|experiments)/", re.I)
+_FIXED = ("constants", "yaml", "json")
 MOST_OPTIONS = 400
 
 
@@ -34,48 +69,120 @@ class ProgramOptions:
     """Hydra's `config_path` and `config_name`."""
     yaml: tuple[str, int] | None = None
     """The file and the line that load a YAML file of settings, next to the options."""
+    in_files: tuple[ProgramOption, ...] = ()
+    """Settings of the config files that the program reads next to its options; no flag changes them."""
+    others: tuple[tuple[str, str, int], ...] = ()
+    """Further config systems of the same file, with their places."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Return whether no command line changes the settings."""
+        return self.system in _FIXED
 
 
 def options_of_program(repository: ForeignRepository, program: PythonFile) -> ProgramOptions:
     """Return the options of a program: of its own file, and of the project files that it imports for them."""
     chain = [program, *imported_files(repository, program, depth=3)]
+    found = _options(repository, chain)
+    seeded = seeded_keys(chain)
+
+    def marked(options: Sequence[ProgramOption]) -> tuple[ProgramOption, ...]:
+        return tuple(
+            replace(option, is_seed=is_seed(option.key) or option.key.replace("-", "_") in seeded) for option in options
+        )
+
+    return replace(found, options=marked(found.options), in_files=marked(found.in_files))
+
+
+def _options(repository: ForeignRepository, chain: Sequence[PythonFile]) -> ProgramOptions:
     for file in chain[:1]:
         hydra = _hydra(repository, file)
         if hydra is not None:
             return hydra
-    for system in SYSTEMS[1:]:
-        for file in chain:
-            place = _uses(file, system)
-            if place:
-                options = tuple(_READERS[system](repository, chain))[:MOST_OPTIONS]
-                files = chain if any(is_yaml(option.default) for option in options) else chain[:1]
-                yaml = _yaml_load(files)
-                return ProgramOptions(system, file.path, place, options, yaml=yaml)
+    for file in chain:
+        systems = {system: place for system in _READERS if (place := _uses(file, system))}
+        if systems:
+            return _of_systems(repository, chain, file, systems)
+    return _without_a_command_line(repository, chain)
+
+
+def _of_systems(
+    repository: ForeignRepository, chain: Sequence[PythonFile], file: PythonFile, systems: dict[str, int]
+) -> ProgramOptions:
+    """Return the options of the config systems that one file uses; the first one is the program's own."""
+    found: dict[str, ProgramOption] = {}
+    for system in systems:
+        for option in _READERS[system](repository, chain):
+            found.setdefault(option.key, option)
+    options = tuple(found.values())[:MOST_OPTIONS]
+    takes_file = any(is_yaml(option.default) or _FILE_OPTION.fullmatch(option.key) for option in options)
+    yaml = _yaml_load(chain if takes_file else chain[:1])
+    in_files = tuple(_settings(repository, options)) if yaml is not None and takes_file else ()
+    (system, place), *others = systems.items()
+    return ProgramOptions(
+        system, file.path, place, options, yaml=yaml, in_files=in_files,
+        others=tuple((other, file.path, line) for other, line in others),
+    )  # fmt: skip
+
+
+def _settings(repository: ForeignRepository, options: Sequence[ProgramOption]) -> Iterator[ProgramOption]:
+    """Yield the settings of the YAML file that an option names by default, else of the first one among configs."""
+    named = [str(option.default).removeprefix("./") for option in options if is_yaml(option.default)]
+    known = set(repository.files)
+    paths = [path for path in named if path in known]
+    paths += [path for path in repository.files if is_yaml(path) and _CONFIG_FOLDER.search(path)][:1]
+    if paths:
+        yield from file_settings(repository, paths[0])
+
+
+def _without_a_command_line(repository: ForeignRepository, chain: Sequence[PythonFile]) -> ProgramOptions:
+    program = chain[0]
     loads_yaml = _yaml_load(chain[:1])
     if loads_yaml is not None:
-        return ProgramOptions("yaml", *loads_yaml)
-    constants = tuple(_constants(program))
-    if constants:
-        return ProgramOptions("constants", program.path, constants[0].line, constants)
+        return ProgramOptions("yaml", *loads_yaml, tuple(_named_files(repository, program, (".yaml", ".yml"))))
+    options = tuple(_named_files(repository, program, (".json",)))
+    loads_json = next((call.lineno for call in program.calls if dotted(call.func) in ("json.load", "json.loads")), 0)
+    if options and loads_json:
+        return ProgramOptions("json", program.path, loads_json, options)
+    options = tuple(constants(program, chain))[:MOST_OPTIONS]
+    if options:
+        return ProgramOptions("constants", options[0].file, options[0].line, options)
     return ProgramOptions(file=program.path)
+
+
+def _named_files(
+    repository: ForeignRepository, program: PythonFile, suffixes: tuple[str, ...]
+) -> Iterator[ProgramOption]:
+    """Yield the settings of the files that a program names by a text."""
+    names = set(repository.files)
+    folder = program.path.rpartition("/")[0]
+    for node in program.nodes:
+        text = text_pattern(node) if isinstance(node, (ast.Constant, ast.Call, ast.BinOp)) else ""
+        if text.endswith(suffixes) and "*" not in text:
+            path = text.removeprefix("./")
+            found = next((name for name in (path, f"{folder}/{path}") if name in names), None)
+            if found is not None:
+                yield from file_settings(repository, found)
 
 
 def _uses(file: PythonFile, system: str) -> int:
     """Return the line at which a file uses a config system; 0 if it does not."""
-    marks = {
-        "tyro": ("tyro.cli", "tyro.extras.overridable_config_cli", "tyro.extras.subcommand_cli_from_dict"),
-        "dataclass": (*DATACLASS_PARSERS, "HfArgumentParser"),
-        "argparse": ("ArgumentParser", "gymutil.parse_arguments"),
-        "click": ("click.command", "click.option"),
-        "absl": ("flags.DEFINE_",),
-        "gin": ("gin.parse_config",),
-        "docopt": ("docopt",),
-    }[system]
+    package = _PACKAGES.get(system, "")
+    if package and package not in file.packages:
+        return 0
+    if system == "tap":
+        return next((node.lineno for node in file.classes if is_tap(node)), 0)
     for call in file.calls:
         name = dotted(call.func)
-        if any(name == mark or name.endswith(f".{mark}") or name.startswith(mark) for mark in marks):
-            return call.lineno
+        for mark in _MARKS[system]:
+            if name == mark or name.endswith(f".{mark}") or (mark[-1] == "_" and _starts_with(name, mark)):
+                return call.lineno
     return 0
+
+
+def _starts_with(name: str, mark: str) -> bool:
+    """Return whether a call's name starts with a mark, also after the name of a module: `app.flags.DEFINE_float`."""
+    return (name.startswith(mark) or f".{mark}" in name) and (mark != "DEFINE_" or "DEFINE_config" not in name)
 
 
 _YAML_LOADS = (
@@ -192,7 +299,12 @@ def _absl(repository: ForeignRepository, chain: Sequence[PythonFile]) -> Iterato
     for file in chain:
         for call in file.calls:
             kind = dotted(call.func).rpartition(".")[2]
-            if kind.startswith("DEFINE_") and call.args and isinstance(name := literal(call.args[0]), str):
+            if (
+                kind.startswith("DEFINE_")
+                and "config" not in kind
+                and call.args
+                and isinstance(name := literal(call.args[0]), str)
+            ):
                 default = literal(call.args[1]) if len(call.args) > 1 else None
                 yield ProgramOption(name, f"--{name}", file.path, call.lineno, default, kind.removeprefix("DEFINE_"))
 
@@ -238,22 +350,36 @@ def _literal_text(text: str) -> object:
         return text.strip()
 
 
-def _constants(program: PythonFile) -> Iterator[ProgramOption]:
-    """Yield the constants of a module that look like settings."""
-    for node in program.tree.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            value = literal(node.value)
-            if isinstance(value, (int, float, str, bool)) and name.upper() == name and not name.startswith("_"):
-                yield ProgramOption(name, name, program.path, node.lineno, value, type(value).__name__)
+def _optparse(repository: ForeignRepository, chain: Sequence[PythonFile]) -> Iterator[ProgramOption]:
+    for file in chain:
+        for call in file.calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "add_option":
+                option = _argument(call, file.path)
+                if option is not None:
+                    yield option
+
+
+def _omegaconf(repository: ForeignRepository, chain: Sequence[PythonFile]) -> Iterator[ProgramOption]:
+    """Yield the settings of the YAML files that a program merges with its command line, as `key=`."""
+    for option in _named_files(repository, chain[0], (".yaml", ".yml")):
+        yield replace(option, flag=f"{option.key}=")
 
 
 _READERS = {
     "tyro": tyro_options,
     "dataclass": dataclass_options,
+    "tap": tap_options,
+    "typer": typer_options,
+    "fire": fire_options,
+    "sacred": sacred_options,
+    "ml_collections": config_module_options,
+    "jsonargparse": jsonargparse_options,
     "argparse": _argparse,
+    "optparse": _optparse,
     "click": _click,
     "absl": _absl,
     "gin": _gin,
     "docopt": _docopt,
+    "omegaconf": _omegaconf,
 }
+"""The readers of the options, by system: the first one that a file uses is its own."""

@@ -18,3 +18,5 @@ class ProgramOption:
     is_required: bool = False
     is_switch: bool = False
     is_positional: bool = False
+    is_seed: bool = False
+    """Whether it sets the seed of a training: by its name, or because the program seeds with it."""

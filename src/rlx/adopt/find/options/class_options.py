@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rlx.adopt.find.option import ProgramOption
+from rlx.adopt.find.options.option import ProgramOption
 from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal, spelled
 
 DATACLASS_PARSERS = (

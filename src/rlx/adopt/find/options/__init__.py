@@ -1,0 +1,1 @@
+"""Finders of a program's config system and options."""
