@@ -16,6 +16,7 @@ from rlx.hosts.cli.main import call
 from rlx.loop.study.amend import amend
 from rlx.loop.study.approve import approve
 from rlx.loop.study.new_study import Wishes, new_study
+from rlx.runs.project import folder_identity
 from rlx.study.approval.approval import Statement, assert_approval
 from rlx.study.contract.contract import POINTS
 from rlx.study.study_folder import Study, find_study
@@ -99,7 +100,9 @@ def test_a_budget_that_is_one_seed_short_lets_nothing_start(door: Door) -> None:
 
 
 def test_an_approval_that_has_run_out_lets_nothing_start(door: Door) -> None:
-    statement = Statement.of(door.study.contract(), str(door.study.state().contract), now=time.time() - 30 * 86_400)
+    folder = folder_identity(door.study.root)
+    begun = time.time() - 30 * 86_400
+    statement = Statement.of(door.study.contract(), str(door.study.state().contract), now=begun, folder=folder)
     door.study.ledger.append("approved", **assert_approval(statement, by="tester"))
     assert list(door.refuses()) == ["APPROVAL_EXPIRED"]
 
