@@ -104,6 +104,16 @@ def test_a_clean_environment_has_no_defects(tmp_path: Path) -> None:
     assert scan(write_repo(tmp_path, {"env.py": source})).defects == ()
 
 
+@pytest.mark.timeout(60)
+def test_a_repository_that_is_a_package_itself_ends_the_scan(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "",
+        "gait/__init__.py": "",
+        **{f"gait/{Path(name).name}": text for name, text in ONE_FILE.items()},
+    }
+    assert list(places(scan(write_repo(tmp_path, files)), "train")) == ["gait/walk.py"]
+
+
 def test_an_empty_folder_has_no_facts_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
     found = scan(tmp_path)
     assert (found.profile.name, found.facts.found, found.defects) == ("generic", [], ())
