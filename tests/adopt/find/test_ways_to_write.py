@@ -436,6 +436,17 @@ FACTORS = """class RoadEnv:
         reward = 1.0 * centering * angle
         return reward
 """
+FUNCTIONS = """def reward_centering(env):
+    speed_reward = env.speed / 10
+    centering = 1.0 - env.distance
+    reward = speed_reward + centering
+    return reward
+def foot_clearance_reward(env, sigma):
+    foot_error = env.height - 0.1
+    foot_speed = env.speed * 2
+    reward = foot_error * foot_speed
+    return reward
+"""
 NOT_TERMS = """class Buffer:
     def step(self, reward):
         reward = reward + self.gamma * self.next_value
@@ -465,11 +476,12 @@ class ScaleReward(gym.RewardWrapper):
         ("ball.py", PRODUCT, {"pos_reward", "speed_reward"}),
         ("walk.py", REWARD_DICT, {"speed", "effort"}),
         ("road.py", FACTORS, {"centering", "angle"}),
+        ("rewards.py", FUNCTIONS, {"speed_reward", "centering"}),
         ("planner.py", AGENT_SETTINGS, set()),
         ("buffer.py", NOT_TERMS, set()),
     ],
     ids=["sum", "steps", "product", "dict", "class", "dataclass", "tree", "subscripts", "methods", "yaml", "weighted",
-         "nested", "rewards", "reward dict", "factors", "settings", "none"],
+         "nested", "rewards", "reward dict", "factors", "functions", "settings", "none"],
 )  # fmt: skip
 def test_reward_terms(tmp_path: Path, path: str, text: str, terms: set[str]) -> None:
     found = scan(write_repo(tmp_path, {path: text, "train.py": AGENT}))

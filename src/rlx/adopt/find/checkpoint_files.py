@@ -64,7 +64,7 @@ def _saves(call: ast.Call, file: PythonFile, repository: ForeignRepository) -> I
     elif tail in _METHODS and isinstance(call.func, ast.Attribute) and not _NOT_MODELS.search(name.rpartition(".")[0]):
         pattern = _resolved(_path(call, 0), file)
         is_model = _SUFFIX.search(pattern) or re.search("model|policy|agent|ckpt|checkpoint", f"{name} {pattern}")
-        if pattern and is_model and not _OTHER_SUFFIX.search(pattern):
+        if pattern and is_model and not pattern.endswith("/") and not _OTHER_SUFFIX.search(pattern):
             if tail == "save" and not _SUFFIX.search(pattern) and "stable_baselines3" in file.packages:
                 pattern += ".zip"
             yield _checkpoint(_last(pattern), pattern, call, file)

@@ -13,6 +13,8 @@ from rlx.adopt.repository import ForeignRepository, PythonFile, dotted, literal
 from rlx.adopt.scan_fact import Confidence, ScanFact
 
 _SCALARS = ("add_scalar", "log_scalar", "write_scalar", "scalar_summary", "logkv", "logkv_mean")
+_WRITES_VALUE = re.compile(r"^(write|log|add|record|track|report|send)_\w*(value|scalar|metric|summary|stat)\w*$")
+"""A project's own methods that log one value; only their names with a `/` are taken for metrics."""
 _RECORDS = ("record", "record_mean")
 _TABLES = ("log", "log_metrics", "log_dict", "log_scalars", "log_data", "write_scalars", "logkvs", "scalars", "write")
 _KEYWORD_TABLES = ("store_metrics", "store_key_value", "log_key_value", "store", "log_row")
@@ -52,6 +54,8 @@ def _is_scalar(call: ast.Call, receiver: str, tail: str) -> bool:
         return False
     if tail in _SCALARS or (tail == "log_metric" and receiver == "mlflow"):
         return True
+    if _WRITES_VALUE.search(tail):
+        return len(call.args) >= 2 and "/" in text_pattern(call.args[0])
     if tail in _RECORDS:
         return len(call.args) >= 2 and "logger" in receiver
     if tail == "scalar":

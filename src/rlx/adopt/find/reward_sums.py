@@ -58,12 +58,13 @@ def reward_sums(file: PythonFile) -> Iterator[ScanFact]:
                 yield from _of_function(method, file)
     for statement in file.tree.body:
         if isinstance(statement, ast.FunctionDef) and _is_whole_reward(statement, file, has_environment):
-            yield from _of_function(statement, file)
+            is_sum = any(argument.arg == "env" for argument in statement.args.args[:1])
+            yield from _of_function(statement, file, only_sums=is_sum)
 
 
 def _is_whole_reward(function: ast.FunctionDef, file: PythonFile, has_environment: bool) -> bool:
-    """Return whether a function computes a whole reward; one that gets `env` is a single term of Isaac Lab."""
-    if "rew" not in function.name or any(argument.arg == "env" for argument in function.args.args[:1]):
+    """Return whether a function may compute a whole reward."""
+    if "rew" not in function.name:
         return False
     return has_environment or "reward" in file.path.lower() or function.name.startswith("compute_")
 
@@ -77,10 +78,13 @@ def _is_environment(node: ast.ClassDef) -> bool:
     return any(_ENVIRONMENT.search(name) for name in names) or {"step", "reset"} <= methods
 
 
-def _of_function(function: ast.FunctionDef, file: PythonFile) -> Iterator[ScanFact]:
-    """Yield the terms of a function: of its dict of terms, else of its sum, each once."""
+def _of_function(function: ast.FunctionDef, file: PythonFile, *, only_sums: bool = False) -> Iterator[ScanFact]:
+    """Yield the terms in a function's dict of terms, else in its sum, each once.
+
+    A function that gets `env` is often a single term of Isaac Lab, whose factors are no terms (`only_sums`).
+    """
     nodes = file.inside(function)
-    found = list(_of_table(nodes)) or list(_of_sums(function, nodes))
+    found = list(_of_table(nodes)) or list(_of_sums(function, nodes, only_sums=only_sums))
     seen: set[str] = set()
     for name, node in found:
         if name not in seen:
@@ -118,7 +122,7 @@ def _written_keys(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST], *, only_sums: bool) -> Iterator[tuple[str, ast.AST]]:
     local: dict[str, ast.expr] = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -131,12 +135,12 @@ def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST]) -> Iterator[tuple[
             if _is_total(node.target):
                 found += _terms(node.value, local, _DEEPEST)
         elif isinstance(node, ast.Assign) and _is_total(node.targets[0]):
-            found += _summands(node.value, local) or _rewards(node.value, local)
+            found += _summands(node.value, local) or ([] if only_sums else _rewards(node.value, local))
         elif isinstance(node, ast.Return) and node.value is not None and "step" not in function.name:
             value = node.value
             if isinstance(value, ast.Tuple) and value.elts:
                 value = value.elts[0]
-            found += _summands(value, local) or _factors(value, local)
+            found += _summands(value, local) or ([] if only_sums else _factors(value, local))
     if len({name for name, _ in found}) >= 2:
         yield from found
 
