@@ -107,6 +107,8 @@ def _is_number(value: object) -> bool:
 def _of_trees(file: PythonFile) -> Iterator[ScanFact]:
     """Yield the weights of nested configs, as dicts or calls: `reward_config=create(scales=create(pose=-0.5))`."""
     for node in file.nodes:
+        if not isinstance(node, (ast.Dict, ast.Call)):
+            continue
         for name, value in _entries(node):
             if _WITHIN.search(name):
                 yield from _of_tree(value, name, file, _DEEPEST)
