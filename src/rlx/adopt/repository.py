@@ -263,7 +263,8 @@ _WORTH_PARSING = re.compile(
     r"class (rewards|domain_rand|scales)\b|[rR]eward|terminated|truncated|final_info|add_scalar|wandb|\.record\(|"
     r"SummaryWriter|torch\.load|pickle|torch\.save|\.save\(|VecNormalize|NormalizeObs|import gym\b|"
     r"\.learn\(|\.backward\(|sacred|typer|fire\.|absl|\.step\(|\.fit\(|\.train\(|GradientTape|train_on_batch|\.run\(|"
-    r"[Tt]rainer|tolerance\(|config_dict|\nmain\w*\(",
+    r"[Tt]rainer|tolerance\(|config_dict|\nmain\w*\(|logger\.|summary|lightning|\.to_csv\(|\.save_?\w*\(|\bsavez?\(|\.dump\(|"
+    r"to_bytes\(|\.log\w*\(|Checkpoint|add_scalars",
 )
 """Words that the finders look for; a file without any of them is parsed only if a program imports it."""
 

@@ -264,6 +264,6 @@ def package_root(repository: ForeignRepository, path: str) -> str | None:
     folder = path.rpartition("/")[0]
     if "__init__" not in folders.get(folder, ()):
         return None
-    while "__init__" in folders.get(folder, ()):
+    while folder and "__init__" in folders.get(folder, ()):
         folder = folder.rpartition("/")[0]
     return folder
