@@ -101,7 +101,7 @@ def main() -> int:
     parser.add_argument("--errors", action="store_true", help="also print the wrong and the missed answers")
     parser.add_argument(
         "--half",
-        choices=("tune", "test", "fresh", "unseen", "last", "after", "wide", "next", "third"),
+        choices=("tune", "test", "fresh", "unseen", "last", "after", "wide", "next", "third", "fourth", "fifth"),
         help="only this half",
     )
     args = parser.parse_args()

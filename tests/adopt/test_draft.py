@@ -208,3 +208,31 @@ def test_an_option_that_is_a_reward_weight_is_a_reward_key(tmp_path: Path) -> No
     )
     draft = draft_of(scan(write_repo(tmp_path, {"agent/walk.py": source})))
     assert draft.reward_keys == ["fall-penalty"]
+
+
+def test_the_draft_of_a_sacred_program_sets_its_keys_after_with(tmp_path: Path) -> None:
+    source = """import torch
+from sacred import Experiment
+ex = Experiment("walk")
+@ex.config
+def defaults():
+    seed = 4
+@ex.automain
+def main(seed):
+    torch.ones(1).backward()
+"""
+    draft = draft_of(scan(write_repo(tmp_path, {"train.py": source})))
+    assert draft.train == ["python", "train.py", "with", "seed={seed}", "{overrides}"]
+    assert draft.override == "{key}={value}"
+
+
+def test_settings_of_a_json_file_are_changed_in_the_file(tmp_path: Path) -> None:
+    source = """import json, torch
+if __name__ == "__main__":
+    config = json.load(open("config.json"))
+    torch.manual_seed(config["seed"])
+    torch.ones(1).backward()
+"""
+    draft = draft_of(scan(write_repo(tmp_path, {"train.py": source, "config.json": '{"seed": 8, "gamma": 0.9}\n'})))
+    assert draft.edited_paths == ["train.py", "config.json"]
+    assert "{seed}" not in draft.train

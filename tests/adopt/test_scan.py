@@ -133,6 +133,9 @@ def test_a_hostile_repository_runs_nothing_and_ends(tmp_path: Path) -> None:
             "broken.py": "def reward(:\n",
             "deep.py": "reward = " + "(" * 5000 + ")" * 5000,
             "minus.py": "reward = " + "-" * 50_000 + "1",
+            "sum.py": "reward = " + " + ".join(f"a{i}" for i in range(900)) + "\nwriter.add_scalar(reward, 1)\n",
+            "test_many.py": "def test_():\n  env.step(0)\n" * 20_000,
+            "weights.yaml": "reward_weights: {" + "a" * 500_000 + "}\n",
             "binary.py": "reward\0\x01",
             "long.py": "# reward " + "x" * 900_000,
             "pyproject.toml": "[project\n",
@@ -152,6 +155,7 @@ def test_a_hostile_repository_runs_nothing_and_ends(tmp_path: Path) -> None:
     assert list(places(found, "train")) == ["train.py"]
     assert any("huge.py" in note for note in found.notes)
     assert any("broken.py" in note for note in found.notes)
+    assert any("sum.py" in note for note in found.notes)
 
 
 def test_a_scan_imports_nothing_of_the_repository(tmp_path: Path) -> None:

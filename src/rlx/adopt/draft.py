@@ -99,7 +99,8 @@ def draft_of(scan: Scan, *, program: str | None = None) -> Draft:
         draft.local_sockets = True
         draft.basis.append(sockets)
     if not any(_is_tunable(option) for option in options.options) or options.is_fixed:
-        draft.edited_paths = [fact.file]
+        declared = [option.file for option in options.options if options.is_fixed]
+        draft.edited_paths = list(dict.fromkeys([fact.file, *declared]))
     if options.yaml is not None:
         named = [str(option.default) for option in options.options if is_yaml(option.default)]
         draft.edited_paths += [path.removeprefix("./") for path in named if (scan.root / path).is_file()]

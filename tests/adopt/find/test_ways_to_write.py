@@ -436,6 +436,17 @@ FACTORS = """class RoadEnv:
         reward = 1.0 * centering * angle
         return reward
 """
+FUNCTIONS = """def reward_centering(env):
+    speed_reward = env.speed / 10
+    centering = 1.0 - env.distance
+    reward = speed_reward + centering
+    return reward
+def foot_clearance_reward(env, sigma):
+    foot_error = env.height - 0.1
+    foot_speed = env.speed * 2
+    reward = foot_error * foot_speed
+    return reward
+"""
 NOT_TERMS = """class Buffer:
     def step(self, reward):
         reward = reward + self.gamma * self.next_value
@@ -465,12 +476,253 @@ class ScaleReward(gym.RewardWrapper):
         ("ball.py", PRODUCT, {"pos_reward", "speed_reward"}),
         ("walk.py", REWARD_DICT, {"speed", "effort"}),
         ("road.py", FACTORS, {"centering", "angle"}),
+        ("rewards.py", FUNCTIONS, {"speed_reward", "centering"}),
         ("planner.py", AGENT_SETTINGS, set()),
         ("buffer.py", NOT_TERMS, set()),
     ],
     ids=["sum", "steps", "product", "dict", "class", "dataclass", "tree", "subscripts", "methods", "yaml", "weighted",
-         "nested", "rewards", "reward dict", "factors", "settings", "none"],
+         "nested", "rewards", "reward dict", "factors", "functions", "settings", "none"],
 )  # fmt: skip
 def test_reward_terms(tmp_path: Path, path: str, text: str, terms: set[str]) -> None:
     found = scan(write_repo(tmp_path, {path: text, "train.py": AGENT}))
     assert set(found.facts.names("reward term")) == terms
+
+
+SELF_INFO = """import wandb
+class Agent:
+    def __init__(self):
+        self.stats = {"best": 0.0}
+    def update(self):
+        self.stats["actor_loss"] = 1.0
+        self.stats.update(critic_loss=2.0)
+    def train(self):
+        wandb.log(self.stats, step=1)
+        wandb.log(self.collect() | {"fps": 3})
+    def collect(self):
+        return dict(episode_return=1.0)
+"""
+TUPLE_RETURN = """import wandb
+from update import update
+def train():
+    state, info = update(state)
+    state, (more, _) = update(state)
+    wandb.log({f"train/{k}": v for k, v in info.items()})
+"""
+UPDATE = """def update(state):
+    loss = 1.0
+    return state, {"loss": loss, "kl": 0.1}
+"""
+DEFAULT_DICT = """import wandb
+from collections import defaultdict
+def train():
+    metrics = defaultdict(list)
+    metrics["loss"].append(1.0)
+    metrics["entropy"] += [2.0]
+    means = {name: sum(values) for name, values in metrics.items()}
+    wandb.log(means)
+"""
+AS_DICT = """import wandb
+from dataclasses import asdict, dataclass
+@dataclass
+class Stats:
+    loss: float
+    kl: float = 0.0
+def train():
+    stats = Stats(loss=1.0)
+    wandb.log(asdict(stats))
+"""
+OWN_SCALAR = """class Log:
+    def put(self, name, value, step):
+        self.writer.add_scalar(name, value, step)
+    def put_all(self, values, prefix=""):
+        for key, value in values.items():
+            self.writer.add_scalar(f"{prefix}/{key}", value)
+def train(log):
+    log.put("actor_loss", 0.1, 2)
+    log.put_all({"speed": 1.0}, "eval")
+"""
+LOGGERS = """def train(self):
+    self.logger.store(EpRet=1.0, EpLen=2)
+    self.logger.log_tabular("AverageQ", 3.0)
+    logger.record_tabular("Steps", 3)
+    self._logger.add("train/loss", 1.0)
+    logger.put("train/kl", 1.0)
+    self.summary_writer.write({"speed": 1.0})
+    logger.add({"slip": 2.0})
+"""
+TF_SUMMARIES = """import tensorflow as tf
+def train():
+    tf.summary.scalar("q_loss", loss, step=1)
+    tf.compat.v1.summary.scalar("entropy", h)
+    summary = tf.Summary(value=[tf.Summary.Value(tag="return", simple_value=3.0)])
+    summary.value.add(tag="length", simple_value=1.0)
+    tf.contrib.summary.scalar(name="kl", tensor=x)
+"""
+LIGHTNING_LOG = """import pytorch_lightning as pl
+class Model(pl.LightningModule):
+    def training_step(self, batch, index):
+        self.log("train/loss", 1.0, prog_bar=True)
+        self.log(name="kl", value=1.0)
+        self.log_dict({"reward": 1.0})
+        loss.backward()
+"""
+BY_KEYWORD = """from torch.utils.tensorboard import SummaryWriter
+def train(writer):
+    writer.add_scalar(tag="loss", scalar_value=1.0, global_step=3)
+    writer.add_scalars("losses", {"actor": 1.0, "critic": 2.0}, 3)
+    wandb.log(data={"return": 1.0})
+"""
+CSV_ROWS = """import csv, pandas as pd
+def train():
+    rows = []
+    rows.append({"episode": 1, "score": 2.0})
+    pd.DataFrame(rows).to_csv("progress.csv")
+    pd.DataFrame({"length": [1]}).to_csv("eval.csv")
+    pd.DataFrame({"pixel": [1]}).to_csv("map.csv")
+"""
+JAX_METRICS = """import jax, wandb
+def loss_fn(params, batch):
+    return loss, {"actor_loss": loss, "entropy": 0.1}
+def update(state, batch):
+    (loss, aux), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params, batch)
+    return state, aux
+def train(writer):
+    state, info = update(state, batch)
+    for name, value in info.items():
+        writer.add_scalar(f"training/{name}", value, 3)
+"""
+MERGED = """import wandb
+def train(trainer):
+    metrics = {"loss": 1.0}
+    metrics |= {"kl": 1.0}
+    metrics.setdefault("steps", 3)
+    logs = {"train": metrics, **metrics}
+    logs = {**metrics, "fps": 2}
+    wandb.log(logs)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "tags"),
+    [
+        ({"a.py": SELF_INFO}, {"best", "actor_loss", "critic_loss", "fps", "episode_return"}),
+        ({"a.py": TUPLE_RETURN, "update.py": UPDATE}, {"train/loss", "train/kl"}),
+        ({"a.py": DEFAULT_DICT}, {"loss", "entropy"}),
+        ({"a.py": AS_DICT}, {"loss", "kl"}),
+        ({"a.py": OWN_SCALAR}, {"actor_loss", "eval/speed"}),
+        ({"a.py": LOGGERS}, {"EpRet", "EpLen", "AverageQ", "Steps", "train/loss", "train/kl", "speed", "slip"}),
+        ({"a.py": TF_SUMMARIES}, {"q_loss", "entropy", "return", "length", "kl"}),
+        ({"a.py": LIGHTNING_LOG}, {"train/loss", "kl", "reward"}),
+        ({"a.py": BY_KEYWORD}, {"loss", "losses/actor", "losses/critic", "return"}),
+        ({"a.py": CSV_ROWS}, {"episode", "score", "length"}),
+        ({"a.py": JAX_METRICS}, {"training/actor_loss", "training/entropy"}),
+        ({"a.py": MERGED}, {"loss", "kl", "steps", "train", "fps"}),
+    ],
+    ids=["attribute", "tuple", "defaultdict", "asdict", "own method", "loggers", "tensorflow", "lightning", "keywords",
+         "csv", "jax", "merged"],
+)  # fmt: skip
+def test_metric_tags(tmp_path: Path, files: dict[str, str], tags: set[str]) -> None:
+    found = scan(write_repo(tmp_path, {**files, "train.py": AGENT}))
+    assert set(found.facts.names("metric tag")) == tags
+
+
+SAVES = """import torch, pickle, joblib, os
+import numpy as np
+from pathlib import Path
+from flax.training import checkpoints
+import orbax.checkpoint as ocp
+from stable_baselines3.common.callbacks import CheckpointCallback
+{code}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ('def save(model, step):\n    torch.save(model, f"{folder}/agent-{step}.pt")', ["agent-*.pt"]),
+        ('def save(self, name):\n    torch.save(1, name + "_actor")\n    torch.save(2, name + "_critic")',
+         ["*_actor", "*_critic"]),
+        ('def save(self):\n    path = Path(self.folder)\n    torch.save(1, path / "last.pth")', ["last.pth"]),
+        ('model.save_pretrained("policy_final")', ["policy_final"]),
+        ('self.actor.save_weights(self.folder + "/actor.h5")', ["actor.h5"]),
+        ('saver = tf.train.Saver()\nsaver.save(sess, os.path.join(folder, "walk"), global_step=3)', ["walk-*"]),
+        ('checkpoint = tf.train.Checkpoint(a=1)\nsaves = tf.train.CheckpointManager(checkpoint, folder)\nsaves.save()',
+         ["ckpt-*"]),
+        ('checkpoints.save_checkpoint(ckpt_dir=folder, target=state, step=3)', ["checkpoint_*"]),
+        ('checkpoints.save_checkpoint(folder, state, 3, prefix="walk_")', ["walk_*"]),
+        ('np.savez("weights.npz", **params)', ["weights.npz"]),
+        ('np.savez(folder + "/best_agent", w=params)', ["best_agent.npz"]),
+        ('np.save("q_table.npy", q_table)', ["q_table.npy"]),
+        ('with open("q_table.pkl", "wb") as file:\n    pickle.dump(q_table, file)', ["q_table.pkl"]),
+        ('with open(f"agent_{1}.pkl", "wb") as file:\n    pickle.dump(agent, file)', ["agent_*.pkl"]),
+        ('joblib.dump(policy, "policy.joblib")', ["policy.joblib"]),
+        ('CheckpointCallback(save_freq=10, save_path="logs", name_prefix="walk")', ["walk_*_steps.zip"]),
+        ('CheckpointCallback(10, "logs")', ["rl_model_*_steps.zip"]),
+        ('class Actor:\n    def __init__(self, name, folder="tmp"):\n'
+         '        self.checkpoint_file = os.path.join(folder, name + "_ddpg")\n'
+         '    def save(self):\n        torch.save(self.state_dict(), self.checkpoint_file)', ["*_ddpg"]),
+        ('import argparse\nparser = argparse.ArgumentParser()\n'
+         'parser.add_argument("--save_path", default="models/walk.pt")\nargs = parser.parse_args()\n'
+         'torch.save(1, args.save_path)', ["walk.pt"]),
+        ('PATH = "walk.pt"\ndef save():\n    torch.save(1, PATH)', ["walk.pt"]),
+        ('def save(name):\n    torch.save(1, "{}/{}_best.pt".format(folder, name))', ["*_best.pt"]),
+        ('def save(self, path):\n    torch.save(1, os.path.join(path, "actor.pth"))\nagent.save("out")', ["actor.pth"]),
+        ('from flax import serialization\nwith open("walk.msgpack", "wb") as f:\n  f.write(serialization.to_bytes(p))',
+         ["walk.msgpack"]),
+        ('trainer.save_checkpoint("walk.ckpt")\nfig.save("walk.png")', ["walk.ckpt"]),
+        ('df.to_pickle("data.pkl")\npickle.dump(replay_buffer, open("buffer.pkl", "wb"))', []),
+    ],
+)  # fmt: skip
+def test_checkpoints(tmp_path: Path, code: str, names: list[str]) -> None:
+    found = scan(write_repo(tmp_path, {"learn.py": SAVES.replace("{code}", code), "train.py": AGENT}))
+    assert list(found.facts.names("checkpoint")) == names
+
+
+def environment(body: str, *, name: str = "step") -> str:
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    return f"import numpy as np\nimport gym\nclass WalkEnv(gym.Env):\n    def {name}(self, action):\n{lines}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "terms"),
+    [
+        ("step", "speed_rew = 1.0\nctrl = 2.0\nrew = speed_rew - 0.1 * ctrl\nreturn 0, rew, False, {}",
+         {"speed_rew", "ctrl"}),
+        ("step", "forward = v * 2\ncontrol = -0.1 * np.square(action).sum()\nreturn 0, forward + control, False, {}",
+         {"forward", "control"}),
+        ("step", "progress = 1.0\neffort = 2.0\nreward = np.where(fell, -1.0, progress - effort)\n"
+         "return 0, reward, 0, {}",
+         {"progress", "effort"}),
+        ("_get_reward", "near = 1.0\ngrasped = 2.0\nreturn torch.where(done, 0.0, near + grasped), {}",
+         {"near", "grasped"}),
+        ("step", "alive = 1.0\nprogress = 2.0\nself.rewards = [alive, progress]\n"
+         "return 0, sum(self.rewards), False, {}",
+         {"alive", "progress"}),
+        ("_reward", "near = 1.0\nlift = 2.0\nreward = np.dot([near, lift], self.weights)\n"
+         "return reward", {"near", "lift"}),
+        ("_compute_reward", "reward_near = 1.0\nreward_ctrl = 2.0\n"
+         "reward = np.sum([reward_near, reward_ctrl])\nreturn reward",
+         {"reward_near", "reward_ctrl"}),
+        ("step", "a = 1\nreward = self._compute(a)\n"
+         "info = dict(reward_dist=near, reward_ctrl=ctrl)\nreturn 0, reward, 0, info",
+         {"reward_dist", "reward_ctrl"}),
+        ("step", 'reward = self._compute(a)\ninfo["rewards"] = {"near": 1.0, "lift": 2.0}\nreturn 0, reward, 0, info',
+         {"near", "lift"}),
+        ("step", 'reward = 0\nself.extras["rew_near"] = near\nself.extras["rew_lift"] = lift\nreturn 0, reward, 0, {}',
+         {"rew_near", "rew_lift"}),
+        ("reward_function", "if collided:\n    return -10\nspeed = 1.0\nheading = 2.0\nr = speed\n"
+         "r = r + heading\nreturn r",
+         {"speed", "heading"}),
+        ("reward", "dist_bonus = 1.0\nfall = 3.0\ntotal = dist_bonus\ntotal -= fall\n"
+         "return total", {"dist_bonus", "fall"}),
+        ("get_reward", "near = 1.0\nlift = 2.0\nreturn dict(reward=near + lift, near=near)", {"near", "lift"}),
+    ],
+)  # fmt: skip
+def test_rewards_of_environments(tmp_path: Path, name: str, body: str, terms: set[str]) -> None:
+    found = scan(write_repo(tmp_path, {"walk_env.py": environment(body, name=name), "train.py": AGENT}))
+    assert set(found.facts.names("reward term")) == terms
+
+
+def test_a_repository_that_is_itself_a_package_is_scanned(tmp_path: Path) -> None:
+    found = scan(write_repo(tmp_path, {"__init__.py": "", "envs/__init__.py": "", "envs/train.py": TABULAR}))
+    assert found.facts.names("train") == ["envs/train.py"]

@@ -38,6 +38,33 @@ _TABLE = re.compile(
 _SHELL = re.compile(r"^_*(compute|calculate|calc|get|eval|evaluate)_+|^_*reward_(?=\w)|^_+")
 _CALL_ENDS = re.compile(r"_(reward|rew)$")
 _REWARD_WORD = re.compile(r"(rew|reward|penalty|cost|bonus)(_|$)")
+_REPORTED = re.compile(
+    r"^(rew|reward|penalty|cost)s?_(?!total|sum|range|scale)[a-z]|^(?!(total|episode|ep|cum\w*|mean|avg|sum|last|max|min|best|env)_)\w+_(rew|reward|penalty|cost|bonus)$"
+)
+"""Keys of a step's `info` that are parts of its reward."""
+_CHOICES = ("where", "select")
+_SHAPERS = (
+    "clip",
+    "clamp",
+    "float",
+    "maximum",
+    "minimum",
+    "max",
+    "min",
+    "squeeze",
+    "tensor",
+    "array",
+    "nan_to_num",
+    "float32",
+    "asarray",
+)
+"""Functions that only limit or convert the whole reward."""
+_LISTS = ("sum", "dot", "stack", "prod", "fsum", "add_n", "reduce_sum")
+_WHOLE = re.compile(
+    r"(^|_)(env|base|raw|adjusted|original|old|total|sum|new|current|my|all)_|reward_?(val|value|sum|fn|func)$|^(None|nan)$"
+)
+"""Names of a whole reward that another function computed."""
+_STEPS = ("step", "step_impl", "_step", "step_wait")
 _MATHS = ("np", "numpy", "jnp", "torch", "math", "th", "tf", "jax", "F", "jp")
 _NOT_A_TERM = re.compile(r"agent|player|^\d|^(__all__|total|sum|reward|rewards)$")
 _DEEPEST = 6
@@ -46,7 +73,7 @@ _COMPUTED = (ast.BinOp, ast.Call, ast.IfExp, ast.Compare, ast.UnaryOp)
 
 def reward_sums(file: PythonFile) -> Iterator[ScanFact]:
     """Yield the terms that the methods of environments, and functions such as `compute_reward`, add up."""
-    if "rew" not in file.text:
+    if "rew" not in file.text and "def step(" not in file.text:
         return
     has_environment = False
     for node in file.classes:
@@ -58,12 +85,13 @@ def reward_sums(file: PythonFile) -> Iterator[ScanFact]:
                 yield from _of_function(method, file)
     for statement in file.tree.body:
         if isinstance(statement, ast.FunctionDef) and _is_whole_reward(statement, file, has_environment):
-            yield from _of_function(statement, file)
+            is_sum = any(argument.arg == "env" for argument in statement.args.args[:1])
+            yield from _of_function(statement, file, only_sums=is_sum)
 
 
 def _is_whole_reward(function: ast.FunctionDef, file: PythonFile, has_environment: bool) -> bool:
-    """Return whether a function computes a whole reward; one that gets `env` is a single term of Isaac Lab."""
-    if "rew" not in function.name or any(argument.arg == "env" for argument in function.args.args[:1]):
+    """Return whether a function may compute a whole reward."""
+    if "rew" not in function.name:
         return False
     return has_environment or "reward" in file.path.lower() or function.name.startswith("compute_")
 
@@ -77,10 +105,15 @@ def _is_environment(node: ast.ClassDef) -> bool:
     return any(_ENVIRONMENT.search(name) for name in names) or {"step", "reset"} <= methods
 
 
-def _of_function(function: ast.FunctionDef, file: PythonFile) -> Iterator[ScanFact]:
-    """Yield the terms of a function: of its dict of terms, else of its sum, each once."""
+def _of_function(function: ast.FunctionDef, file: PythonFile, *, only_sums: bool = False) -> Iterator[ScanFact]:
+    """Yield the terms in a function's dict of terms, else in its sum, else in what it reports, each once.
+
+    A function that gets `env` is often a single term of Isaac Lab, whose factors are no terms (`only_sums`).
+    """
     nodes = file.inside(function)
-    found = list(_of_table(nodes)) or list(_of_sums(function, nodes))
+    found = list(_of_table(nodes)) or list(_of_sums(function, nodes, only_sums=only_sums))
+    if not found and not only_sums:
+        found = _reported(nodes)
     seen: set[str] = set()
     for name, node in found:
         if name not in seen:
@@ -101,12 +134,38 @@ def _of_table(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
         keys: list[ast.expr] = []
         if isinstance(target, ast.Subscript) and _TABLE.match(dotted(target.value).rpartition(".")[2]):
             keys = [target.slice]
-        elif target is not None and (_TABLE.match(dotted(target).rpartition(".")[2]) or _is_total(target)):
+        elif target is not None and _is_whole(target):
             keys = _written_keys(node.value)
         for key in keys:
             name = literal(key)
             if isinstance(name, str) and not _NOT_A_TERM.search(name):
                 yield name, key
+
+
+def _is_whole(target: ast.expr) -> bool:
+    """Return whether a target holds all terms: `rewards`, `reward_terms`, or `info["reward_terms"]`."""
+    if isinstance(target, ast.Subscript) and _TABLE.match(str(literal(target.slice))):
+        return True
+    return bool(_TABLE.match(dotted(target).rpartition(".")[2])) or _is_total(target)
+
+
+def _reported(nodes: list[ast.AST]) -> list[tuple[str, ast.AST]]:
+    """Return the keys named like rewards that a step reports, as in `info["reward_speed"] = …`; none if it is one."""
+    found: dict[str, ast.AST] = {}
+    for node in nodes:
+        keys: list[ast.expr] = []
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            if re.search("info|extras|metrics", dotted(node.targets[0].value)):
+                keys = [node.targets[0].slice]
+        elif isinstance(node, (ast.Dict, ast.Call)):
+            keys = _written_keys(node)
+        for key in keys:
+            name = literal(key)
+            if isinstance(name, str) and _REPORTED.search(name) and not _NOT_A_TERM.search(name):
+                found.setdefault(name, key)
+    if len(found) < 2:
+        return []
+    return list(found.items())
 
 
 def _written_keys(node: ast.expr) -> list[ast.expr]:
@@ -118,7 +177,7 @@ def _written_keys(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST], *, only_sums: bool) -> Iterator[tuple[str, ast.AST]]:
     local: dict[str, ast.expr] = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -127,18 +186,41 @@ def _of_sums(function: ast.FunctionDef, nodes: list[ast.AST]) -> Iterator[tuple[
                 local[name] = node.value
     found: list[tuple[str, ast.AST]] = []
     for node in nodes:
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List) and _is_total(node.targets[0]):
+            items = [item for item in node.value.elts if not isinstance(item, ast.Subscript)]
+            found += [term for item in items for term in _terms(item, local, _DEEPEST)]
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
             if _is_total(node.target):
                 found += _terms(node.value, local, _DEEPEST)
         elif isinstance(node, ast.Assign) and _is_total(node.targets[0]):
-            found += _summands(node.value, local) or _rewards(node.value, local)
-        elif isinstance(node, ast.Return) and node.value is not None and "step" not in function.name:
-            value = node.value
-            if isinstance(value, ast.Tuple) and value.elts:
-                value = value.elts[0]
-            found += _summands(value, local) or _factors(value, local)
+            found += _started(node) + _summands(node.value, local) or ([] if only_sums else _rewards(node.value, local))
+        elif isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg in ("reward", "rewards", "rew"):
+                    found += _summands(keyword.value, local)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            value = _returned_reward(node.value, is_step=function.name in _STEPS)
+            if value is not None:
+                found += _summands(value, local) or ([] if only_sums else _factors(value, local))
     if len({name for name, _ in found}) >= 2:
         yield from found
+
+
+def _started(node: ast.Assign) -> list[tuple[str, ast.AST]]:
+    """Return the first term of a reward that is added up in steps: `reward = speed`, before `reward += effort`."""
+    value = node.value
+    if isinstance(value, ast.Name) and not _is_generic(value.id) and not _WHOLE.search(value.id):
+        return [(value.id, value)]
+    return []
+
+
+def _returned_reward(value: ast.expr, *, is_step: bool) -> ast.expr | None:
+    """Return the reward among the results of a function: the first of a reward function, the second of a step."""
+    if isinstance(value, ast.Tuple) and is_step:
+        return value.elts[1] if len(value.elts) >= 4 else None
+    if isinstance(value, ast.Tuple):
+        return next(iter(value.elts), None)
+    return None if is_step else value
 
 
 def _is_total(node: ast.expr) -> bool:
@@ -148,12 +230,33 @@ def _is_total(node: ast.expr) -> bool:
 
 
 def _summands(node: ast.expr, local: dict[str, ast.expr]) -> list[tuple[str, ast.AST]]:
-    """Return the terms of a sum; none if it is no sum."""
-    if isinstance(node, ast.Name) and _is_sum(local.get(node.id)):
+    """Return the terms of a sum, also if it is limited, chosen by a condition or written as a list; else none."""
+    if isinstance(node, ast.Name) and (_is_sum(local.get(node.id)) or isinstance(local.get(node.id), ast.Call)):
         node = local[node.id]
-    if not _is_sum(node):
+    parts = _whole_parts(node, _DEEPEST)
+    if len(parts) < 2 and not any(map(_is_sum, parts)):
         return []
-    return _terms(node, local, _DEEPEST)
+    return [term for part in parts for term in _terms(part, local, _DEEPEST)]
+
+
+def _whole_parts(node: ast.expr, depth: int) -> list[ast.expr]:
+    """Return the expressions whose sum a whole reward is, or between which it chooses."""
+    if depth == 0:
+        return []
+    if isinstance(node, ast.IfExp):
+        return [*_whole_parts(node.body, depth - 1), *_whole_parts(node.orelse, depth - 1)]
+    if not isinstance(node, ast.Call):
+        return [node]
+    name = dotted(node.func).rpartition(".")[2]
+    if name in _CHOICES and len(node.args) == 3:
+        return [part for other in node.args[1:] for part in _whole_parts(other, depth - 1) if _is_sum(part)]
+    if name in _LISTS and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
+        return [item for item in node.args[0].elts if not isinstance(item, ast.Subscript)]
+    if name in _SHAPERS and node.args:
+        return _whole_parts(node.args[0], depth - 1)
+    if name in (*_SHAPERS, "sum", "mean", "item") and isinstance(node.func, ast.Attribute) and not node.args:
+        return _whole_parts(node.func.value, depth - 1)
+    return [node]
 
 
 def _is_sum(node: ast.expr | None) -> bool:

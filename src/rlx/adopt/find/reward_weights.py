@@ -33,6 +33,7 @@ _YAML_KEY = re.compile(
 _YAML_BLOCK = re.compile(r"^(reward_scales|rewards?_weights?|reward_coef\w*)$")
 _INLINE = re.compile(r"([\w.-]+)\s*:\s*([-+.\deE_]+)\s*(?:[,}]|$)")
 MOST_YAML_FILES = 400
+LONGEST_VALUE = 2000
 _DEEPEST = 8
 
 
@@ -106,6 +107,8 @@ def _is_number(value: object) -> bool:
 def _of_trees(file: PythonFile) -> Iterator[ScanFact]:
     """Yield the weights of nested configs, as dicts or calls: `reward_config=create(scales=create(pose=-0.5))`."""
     for node in file.nodes:
+        if not isinstance(node, (ast.Dict, ast.Call)):
+            continue
         for name, value in _entries(node):
             if _WITHIN.search(name):
                 yield from _of_tree(value, name, file, _DEEPEST)
@@ -177,7 +180,7 @@ def _of_yaml(text: str) -> Iterator[tuple[str, float, int]]:
             above.append((indent, name))
         elif weight is not None and (_is_table(keys) or _YAML_KEY.search(name)):
             yield name, weight, number
-        elif value.strip().startswith("{") and _is_table([*keys, name]):
+        elif value.strip().startswith("{") and len(value) < LONGEST_VALUE and _is_table([*keys, name]):
             for inner, words in _INLINE.findall(value):
                 if (found := _number(words)) is not None:
                     yield inner, found, number

@@ -43,6 +43,18 @@ def text_pattern(node: ast.AST | None) -> str:
     return ""
 
 
+def put_together(node: ast.expr, known: dict[str, str]) -> str:
+    """Return a text expression as a pattern in which the texts of some variables are known."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id) or "*"
+    if isinstance(node, ast.JoinedStr):
+        values = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+        return "".join(put_together(value, known) for value in values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return put_together(node.left, known) + put_together(node.right, known)
+    return text_pattern(node) or "*"
+
+
 def _call_pattern(call: ast.Call) -> str:
     tail = dotted(call.func).rpartition(".")[2]
     if tail == "join" and call.args and not isinstance(getattr(call.func, "value", None), ast.Constant):

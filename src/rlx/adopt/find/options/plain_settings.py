@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from rlx.adopt.find.options.option import ProgramOption
 from rlx.adopt.find.text_patterns import text_pattern
@@ -23,6 +24,8 @@ _COUNTED = re.compile(
 _CLASS = re.compile(r"(Config|Cfg|Args|Arguments|Params|Parameters|Settings|Options|Hyper\w*|Constants)$", re.I)
 _DICT = re.compile(r"^(\w*config|cfg|\w*params|\w*parameters|settings|args|\w*hyper\w*|options|opt)$", re.I)
 _DEEPEST = 6
+LONGEST_NAME = 80
+MOST_SETTINGS = 400
 
 
 def constants(program: PythonFile, chain: Sequence[PythonFile]) -> Iterator[ProgramOption]:
@@ -60,7 +63,12 @@ def _of_body(body: Sequence[ast.stmt], path: str) -> Iterator[ProgramOption]:
     """Yield the variables that are named like settings, and the entries of dicts that are named like a config."""
     for node, name, value in _assigned(body):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if is_number and _SETTING.search(name) and not (_COUNTED.match(name) and value in (0, 1)):
+        if (
+            is_number
+            and len(name) < LONGEST_NAME
+            and _SETTING.search(name)
+            and not (_COUNTED.match(name) and value in (0, 1))
+        ):
             yield _constant(name, value, path, node.lineno)
         elif isinstance(value, dict) and _DICT.match(name):
             for key, entry in value.items():
@@ -83,9 +91,11 @@ def _constant(key: str, value: object, path: str, line: int) -> ProgramOption:
 def file_settings(repository: ForeignRepository, path: str) -> Iterator[ProgramOption]:
     """Yield the numbers and texts of a YAML or JSON file with their lines; nested keys are joined by points."""
     text = repository.text(path)
-    if path.endswith(".json"):
-        yield from _json_settings(text, path)
-        return
+    found = _json_settings(text, path) if path.endswith(".json") else _yaml_settings(text, path)
+    yield from islice(found, MOST_SETTINGS)
+
+
+def _yaml_settings(text: str, path: str) -> Iterator[ProgramOption]:
     above: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.partition(" #")[0].rstrip()
@@ -106,10 +116,9 @@ def _json_settings(text: str, path: str) -> Iterator[ProgramOption]:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return
-    lines = text.splitlines()
-    for key, value in _leaves(data, "", _DEEPEST):
-        mark = f'"{key.rpartition(".")[2]}"'
-        line = next((number for number, words in enumerate(lines, start=1) if mark in words), 1)
+    for key, value in islice(_leaves(data, "", _DEEPEST), MOST_SETTINGS):
+        place = text.find(f'"{key.rpartition(".")[2]}"')
+        line = text.count("\n", 0, max(place, 0)) + 1
         yield ProgramOption(key, key, path, line, value, type(value).__name__)
 
 
