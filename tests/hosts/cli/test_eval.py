@@ -309,7 +309,7 @@ def test_frames_in_another_order_than_in_training_are_refused(project: Project) 
     project.rlx("train", project.config(env={"wrappers": ["frames.py:Frames"]}, algo=PPO))
     project.rlx("eval", "tiny_001", "--episodes", "2")
     bare = project.config("bare", env={"wrappers": ["frames.py:Frames"]}, algo=PPO, eval={"env": {"wrappers": []}})
-    assert "(4,), in training they were float32 (3, 4)" in project.rlx("train", bare, code=5).stderr
+    assert "(4,) in the evaluation, but float32 (3, 4) in training" in project.rlx("train", bare, code=2).stderr
     file.write_text(FRAMES.replace("IS_FLIPPED = False", "IS_FLIPPED = True"))
     by_code = project.rlx("eval", "tiny_001", "--episodes", "2", code=6)
     assert "CartPole-v1: observations have another order than in training" in by_code.stderr
