@@ -269,7 +269,7 @@ def page(results: list[NightResult]) -> str:
         "|---|---|---|---|---|",
         *(result.row for result in results),
         "",
-        f"- Limits: {MOST_CALLS} calls, {MOST_TOKENS:,} tokens, {MOST_BYTES:,} bytes per answer. A token is "
+        f"- Limits: {MOST_CALLS} calls, {MOST_TOKENS:,} tokens, {MOST_BYTES:,} bytes per answer of `next` and `try` (the largest is the report). A token is "
         f"{BYTES_PER_TOKEN} bytes.",
         f"- Both ways come to {is_same} decisions.",
         f"- The first ideas of `rlx next`, before anything was tried: {'; '.join(tried.first_ideas)}.",
