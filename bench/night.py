@@ -269,8 +269,8 @@ def page(results: list[NightResult]) -> str:
         "|---|---|---|---|---|",
         *(result.row for result in results),
         "",
-        f"- Limits: {MOST_CALLS} calls, {MOST_TOKENS:,} tokens, {MOST_BYTES:,} bytes per answer of `next` and `try` (the largest is the report). A token is "
-        f"{BYTES_PER_TOKEN} bytes.",
+        f"- Limits: {MOST_CALLS} calls, {MOST_TOKENS:,} tokens, {MOST_BYTES:,} bytes per answer of "
+        f"`next` and `try` (the largest is the report). A token is {BYTES_PER_TOKEN} bytes.",
         f"- Both ways come to {is_same} decisions.",
         f"- The first ideas of `rlx next`, before anything was tried: {'; '.join(tried.first_ideas)}.",
         f"- `rlx next` at the end of the night, the fastest of {WARM_CALLS} calls: {tried.next_seconds:.2f} s (limit "
